@@ -112,14 +112,13 @@ TEST_P(Samples, bins_stay_inside_their_grid_for_any_latency_and_time) {
   by_samples_bins* bins = by_samples_bin(runs, 3, count, &frame, GetParam());
   ASSERT_NE(bins, nullptr);
   std::uint64_t binned = 0;
-  for (std::uint32_t plane = 0; plane < 2; ++plane) {
+  for (std::uint32_t each = 0; each < 2; ++each) {
+    const by_samples_plane plane = by_samples_bins_plane(bins, each);
     for (std::uint32_t cell = 0; cell < 37 * 11; ++cell) {
-      binned += by_samples_bins_counts(bins, plane)[cell];
-      EXPECT_TRUE(by_samples_bins_counts(bins, plane)[cell] > 0 || by_samples_bins_sizes(bins, plane)[cell] == 0);
+      binned += plane.counts[cell];
+      EXPECT_TRUE(plane.counts[cell] > 0 || plane.sizes[cell] == 0);
     }
-    std::size_t marks = 0;
-    const by_samples_mark* first = by_samples_bins_marks(bins, plane, &marks);
-    for (std::size_t i = 0; i < marks; ++i) EXPECT_GE(first[i].ticks, 1000U);
+    for (std::size_t i = 0; i < plane.mark_count; ++i) EXPECT_GE(plane.marks[i].ticks, 1000U);
   }
   EXPECT_EQ(binned, 3U * (9000 - 50));
   by_samples_bins_delete(bins);

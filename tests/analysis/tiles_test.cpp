@@ -14,6 +14,23 @@ constexpr std::size_t events = 10'007;
 constexpr std::uint32_t columns = 64;
 constexpr std::uint32_t bins = 514;
 
+struct Tiles {
+  std::vector<std::uint32_t> counts[tile_planes];
+  std::vector<std::uint32_t> latencies;
+};
+
+Tiles tile(std::span<const samples::Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
+           std::span<const std::uint64_t> single, std::size_t threads) {
+  const std::size_t cells = std::size_t{frame.columns} * frame.bins;
+  std::vector<std::uint32_t> counts(tile_planes * cells);
+  Tiles found;
+  found.latencies.resize(single.size() * runs.size());
+  samples::tile(runs, rows, frame, single, threads, counts.data(), found.latencies.data());
+  for (std::size_t plane = 0; plane < tile_planes; ++plane)
+    found.counts[plane].assign(&counts[plane * cells], &counts[plane * cells] + cells);
+  return found;
+}
+
 Row row(std::uint32_t event, std::uint8_t kind, std::uint64_t start, std::uint32_t call, std::uint8_t cause = 0) {
   return {event, kind, cause, 0, 64, start, call, 0, 0};
 }

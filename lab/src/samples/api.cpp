@@ -8,7 +8,6 @@
 #include "samples/groups.hpp"
 #include "samples/samples.h"
 #include "samples/tiles.hpp"
-#include "samples/timeline.hpp"
 
 using namespace blockyard::samples;
 
@@ -16,17 +15,9 @@ struct by_samples_digest : Digest {
   using Digest::Digest;
 };
 
-struct by_samples_frames : FrameSums {
-  using FrameSums::FrameSums;
-};
-
 struct by_samples_bins {
   std::vector<Grid> grids;
 };
-
-struct by_samples_tiles : Tiles {};
-
-struct by_samples_timeline : Timeline {};
 
 namespace {
 
@@ -93,32 +84,9 @@ size_t by_samples_digest_slowest(const by_samples_digest* digest, by_samples_slo
   return SIZE_MAX;
 }
 
-by_samples_frames* by_samples_frames_new(const by_samples_cut* cuts, uint32_t cut_count, uint32_t run_count,
-                                         uint32_t threads) try {
-  std::vector<Cut> inner;
-  for (std::uint32_t i = 0; i < cut_count; ++i) {
-    inner.push_back({cuts[i].thread, {cuts[i].edges, cuts[i].edges + cuts[i].edge_count}});
-  }
-  return new by_samples_frames(std::move(inner), run_count, threads);
-} catch (const std::bad_alloc&) {
-  return nullptr;
-}
-
-void by_samples_frames_delete(by_samples_frames* frames) { delete frames; }
-
-void by_samples_frames_feed(by_samples_frames* frames, const by_samples_run* runs, uint32_t run_count, uint64_t rows) {
-  frames->feed(translated(runs, run_count), rows);
-}
-
-int by_samples_frames_copy(const by_samples_frames* frames, uint32_t cut, uint32_t* events, uint64_t* as_run,
-                           uint64_t* attributed, uint64_t* inherent) try {
-  const FrameTimes found = frames->times(cut);
-  std::copy(found.events.begin(), found.events.end(), events);
-  std::copy(found.inherent.begin(), found.inherent.end(), inherent);
-  for (std::size_t run = 0; run < frames->runs(); ++run) {
-    as_run = std::copy(found.as_run[run].begin(), found.as_run[run].end(), as_run);
-    attributed = std::copy(found.attributed[run].begin(), found.attributed[run].end(), attributed);
-  }
+int by_samples_frame_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows, const by_samples_cut* cuts,
+                           uint32_t cut_count, uint32_t threads) try {
+  frame_times(translated(runs, run_count), rows, {cuts, cut_count}, threads);
   return 0;
 } catch (const std::bad_alloc&) {
   return 1;
@@ -133,77 +101,26 @@ by_samples_bins* by_samples_bin(const by_samples_run* runs, uint32_t run_count, 
 
 void by_samples_bins_delete(by_samples_bins* bins) { delete bins; }
 
-const uint32_t* by_samples_bins_counts(const by_samples_bins* bins, uint32_t plane) {
-  return bins->grids[plane].counts.data();
+by_samples_plane by_samples_bins_plane(const by_samples_bins* bins, uint32_t plane) {
+  const Grid& grid = bins->grids[plane];
+  return {grid.counts.data(), grid.sizes.data(), grid.marks.data(), grid.marks.size()};
 }
 
-const uint64_t* by_samples_bins_sizes(const by_samples_bins* bins, uint32_t plane) {
-  return bins->grids[plane].sizes.data();
-}
-
-const by_samples_mark* by_samples_bins_marks(const by_samples_bins* bins, uint32_t plane, size_t* count) {
-  const std::vector<by_samples_mark>& marks = bins->grids[plane].marks;
-  *count = marks.size();
-  return marks.data();
-}
-
-by_samples_tiles* by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
-                                  const by_samples_tile_frame* frame, const uint64_t* single, size_t single_count,
-                                  uint32_t threads) try {
-  return new by_samples_tiles{tile(translated(runs, run_count), rows, *frame, {single, single_count}, threads)};
-} catch (const std::bad_alloc&) {
-  return nullptr;
-}
-
-void by_samples_tiles_delete(by_samples_tiles* tiles) { delete tiles; }
-
-const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t plane) {
-  return tiles->counts[plane].data();
-}
-
-const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles) { return tiles->latencies.data(); }
-
-int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
-                           const by_samples_grouping* grouping, double* sums, double* weighted) try {
-  const by_samples_grouping& given = *grouping;
-  Grouping wanted{{given.group, rows}, given.group_count, {}, 0, {}};
-  if (given.frame != nullptr) {
-    wanted.frame = {given.frame, rows};
-    wanted.frames = given.frame_count;
-    const std::size_t every = run_count * given.frame_count;
-    wanted.weights[0] = {given.as_run, every};
-    wanted.weights[1] = {given.inherent, given.frame_count};
-    wanted.weights[2] = {given.attributed, every};
-  }
-  const GroupTimes found = group_times(translated(runs, run_count), rows, wanted);
-  for (const auto& view : found.sums) sums = std::copy(view.begin(), view.end(), sums);
-  for (const auto& view : found.weighted) weighted = std::copy(view.begin(), view.end(), weighted);
+int by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows, const by_samples_tile_frame* frame,
+                    const uint64_t* single, size_t single_count, uint32_t threads, uint32_t* counts,
+                    uint32_t* latencies) try {
+  tile(translated(runs, run_count), rows, *frame, {single, single_count}, threads, counts, latencies);
   return 0;
 } catch (const std::bad_alloc&) {
   return 1;
 }
 
-by_samples_timeline* by_samples_timeline_read(const void* rows, uint64_t count, uint64_t bin_ns, uint64_t longest_ns,
-                                              by_samples_timeline_facts* facts) try {
-  auto* found = new by_samples_timeline{timeline({static_cast<const Row*>(rows), count}, bin_ns, longest_ns)};
-  *facts = {found->latest_ns, found->end_event, found->mallocs.size(), found->by_thread.size()};
-  return found;
+int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
+                           const by_samples_grouping* grouping, double* sums, double* weighted) try {
+  group_times(translated(runs, run_count), rows, *grouping, sums, weighted);
+  return 0;
 } catch (const std::bad_alloc&) {
-  return nullptr;
-}
-
-void by_samples_timeline_delete(by_samples_timeline* timeline) { delete timeline; }
-
-const uint64_t* by_samples_timeline_column(const by_samples_timeline* timeline, uint32_t column) {
-  const std::vector<std::uint64_t>* columns[] = {&timeline->mallocs, &timeline->frees, &timeline->first_event,
-                                                 &timeline->by_thread};
-  return columns[column]->data();
-}
-
-void by_samples_first_events(const void* rows, uint64_t count, uint32_t thread, const double* boundaries_ns,
-                             size_t boundary_count, uint64_t* found) {
-  first_events({static_cast<const Row*>(rows), count}, thread, {boundaries_ns, boundary_count},
-               {found, boundary_count});
+  return 1;
 }
 
 }  // extern "C"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "samples/shares.hpp"
 
@@ -11,6 +13,20 @@ namespace {
 
 /// So many rows are summed at a time: their columns and the latencies of one run stay in the first-level cache.
 constexpr std::size_t block_rows = 1024;
+constexpr std::uint32_t all_threads = std::numeric_limits<std::uint32_t>::max();
+
+std::size_t frames_of(const by_samples_cut& cut) { return std::max<std::size_t>(cut.edge_count, 1) - 1; }
+
+/// What the frames of one cut took, laid out as in the cut.
+struct Sums {
+  Sums(std::size_t frames, std::size_t runs)
+      : events(frames), as_run(runs * frames), attributed(runs * frames), inherent(frames) {}
+
+  std::vector<std::uint32_t> events;
+  std::vector<std::uint64_t> as_run;
+  std::vector<std::uint64_t> attributed;
+  std::vector<std::uint64_t> inherent;
+};
 
 /// Rows [begin, end) of a block that lie in one frame of a cut.
 struct Stretch {
@@ -26,27 +42,18 @@ std::uint64_t sum(const std::uint32_t* values, const std::uint32_t* mask, const 
   return total;
 }
 
-}  // namespace
-
 /// One thread's share, block by block: the frame of each row is found once, for all runs.
-class FrameSums::Worker {
+class Worker {
  public:
-  Worker(const std::vector<Cut>& cuts, std::size_t runs) : cuts_(cuts), sums_(cuts.size()), parts_(cuts.size()) {
-    for (std::size_t c = 0; c < cuts.size(); ++c) {
-      const std::size_t frames = cuts[c].frames();
-      sums_[c].events.resize(frames);
-      sums_[c].as_run.assign(runs, std::vector<std::uint64_t>(frames));
-      sums_[c].attributed.assign(runs, std::vector<std::uint64_t>(frames));
-      sums_[c].inherent.resize(frames);
-    }
+  Worker(std::span<const by_samples_cut> cuts, std::size_t runs) : cuts_(cuts), parts_(cuts.size()) {
+    for (const by_samples_cut& cut : cuts) sums_.emplace_back(frames_of(cut), runs);
   }
 
   void pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end) {
-    for (Part& part : parts_) part.next = 0;
     for (std::uint64_t i = begin; i < end; i += block_rows) add(runs, i, std::min<std::uint64_t>(end - i, block_rows));
   }
 
-  [[nodiscard]] const FrameTimes& sums(std::size_t cut) const { return sums_[cut]; }
+  [[nodiscard]] const Sums& sums(std::size_t cut) const { return sums_[cut]; }
 
  private:
   using Column = std::array<std::uint32_t, block_rows>;
@@ -73,9 +80,10 @@ class FrameSums::Worker {
         least_[k] = std::min(least_[k], ticks_[k]);
       }
       for (std::size_t c = 0; c < cuts_.size(); ++c) {
+        const std::size_t place = r * frames_of(cuts_[c]);
         for (const Stretch& stretch : parts_[c].stretches) {
-          sums_[c].as_run[r][stretch.frame] += sum(ticks_.data(), parts_[c].mask.data(), stretch);
-          sums_[c].attributed[r][stretch.frame] += sum(own_.data(), parts_[c].mask.data(), stretch);
+          sums_[c].as_run[place + stretch.frame] += sum(ticks_.data(), parts_[c].mask.data(), stretch);
+          sums_[c].attributed[place + stretch.frame] += sum(own_.data(), parts_[c].mask.data(), stretch);
         }
       }
     }
@@ -97,24 +105,24 @@ class FrameSums::Worker {
     for (std::size_t c = 0; c < cuts_.size(); ++c) {
       for (const Stretch& stretch : parts_[c].stretches) {
         const std::uint64_t ticks = sum(own_.data(), parts_[c].mask.data(), stretch);
-        for (std::size_t r = 0; r < runs; ++r) sums_[c].attributed[r][stretch.frame] += ticks;
+        for (std::size_t r = 0; r < runs; ++r) sums_[c].attributed[r * frames_of(cuts_[c]) + stretch.frame] += ticks;
       }
     }
   }
 
   /// Finds the part's stretches and the rows that count. Events rise from row to row, and edges from block to block.
-  void divide(const Cut& cut, Part& part, const Row* rows, std::size_t count) const {
+  void divide(const by_samples_cut& cut, Part& part, const Row* rows, std::size_t count) const {
     for (std::size_t k = 0; k < count; ++k) {
-      part.mask[k] = cut.thread == Cut::all_threads || cut.thread == rows[k].thread ? ~std::uint32_t{0} : 0;
+      part.mask[k] = cut.thread == all_threads || cut.thread == rows[k].thread ? ~std::uint32_t{0} : 0;
     }
     part.stretches.clear();
     for (std::size_t k = 0; k < count;) {
       if (part.next == 0) {
-        part.next = static_cast<std::size_t>(std::upper_bound(cut.edges.begin(), cut.edges.end(), event_[k]) -
-                                             cut.edges.begin());
+        part.next =
+            static_cast<std::size_t>(std::upper_bound(cut.edges, cut.edges + cut.edge_count, event_[k]) - cut.edges);
       }
-      while (part.next < cut.edges.size() && cut.edges[part.next] <= event_[k]) ++part.next;
-      if (part.next == cut.edges.size()) break;  // after the last frame
+      while (part.next < cut.edge_count && cut.edges[part.next] <= event_[k]) ++part.next;
+      if (part.next == cut.edge_count) break;  // after the last frame
       const auto* const behind = std::lower_bound(event_.data() + k, event_.data() + count, cut.edges[part.next]);
       const auto end = static_cast<std::size_t>(behind - event_.data());
       if (part.next != 0) part.stretches.push_back({part.next - 1, k, end});
@@ -131,8 +139,8 @@ class FrameSums::Worker {
     return all;
   }
 
-  const std::vector<Cut>& cuts_;
-  std::vector<FrameTimes> sums_;
+  std::span<const by_samples_cut> cuts_;
+  std::vector<Sums> sums_;
   std::vector<Part> parts_;
   Column event_{};
   Column ticks_{};
@@ -141,37 +149,30 @@ class FrameSums::Worker {
   Column struck_{};  ///< all ones where the machine interrupted the row in every run so far
 };
 
-FrameSums::FrameSums(std::vector<Cut> cuts, std::size_t runs, std::size_t threads)
-    : cuts_(std::move(cuts)), runs_(runs) {
-  for (std::size_t i = 0; i < std::clamp<std::size_t>(threads, 1, max_threads); ++i) {
-    workers_.push_back(std::make_unique<Worker>(cuts_, runs_));
-  }
+template <typename Value>
+void add_to(Value* into, const std::vector<Value>& more) {
+  for (std::size_t i = 0; i < more.size(); ++i) into[i] += more[i];
 }
 
-FrameSums::~FrameSums() = default;
+}  // namespace
 
-void FrameSums::feed(std::span<const Run> runs, std::uint64_t rows) {
-  if (runs.size() != runs_ || rows == 0) return;
-  for_each_share(
-      rows, shares_of(rows, workers_.size()),
-      [&](std::size_t share, std::uint64_t begin, std::uint64_t end) { workers_[share]->pass(runs, begin, end); });
-}
-
-FrameTimes FrameSums::times(std::size_t cut) const {
-  FrameTimes total = workers_[0]->sums(cut);
-  const auto join = [](auto& into, const auto& other) {
-    for (std::size_t i = 0; i < into.size(); ++i) into[i] += other[i];
-  };
-  for (std::size_t w = 1; w < workers_.size(); ++w) {
-    const FrameTimes& share = workers_[w]->sums(cut);
-    join(total.events, share.events);
-    join(total.inherent, share.inherent);
-    for (std::size_t r = 0; r < runs_; ++r) {
-      join(total.as_run[r], share.as_run[r]);
-      join(total.attributed[r], share.attributed[r]);
+void frame_times(std::span<const Run> runs, std::uint64_t rows, std::span<const by_samples_cut> cuts,
+                 std::size_t threads) {
+  const std::size_t shares = shares_of(rows, threads);
+  std::vector<std::unique_ptr<Worker>> workers(shares);
+  for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
+    workers[share] = std::make_unique<Worker>(cuts, runs.size());
+    workers[share]->pass(runs, begin, end);
+  });
+  for (const auto& worker : workers) {
+    for (std::size_t c = 0; c < cuts.size(); ++c) {
+      const Sums& sums = worker->sums(c);
+      add_to(cuts[c].events, sums.events);
+      add_to(cuts[c].as_run, sums.as_run);
+      add_to(cuts[c].attributed, sums.attributed);
+      add_to(cuts[c].inherent, sums.inherent);
     }
   }
-  return total;
 }
 
 }  // namespace blockyard::samples

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define BY_SAMPLES_ABI 5u
+#define BY_SAMPLES_ABI 6u
 #define BY_SAMPLES_API __attribute__((visibility("default")))
 
 /// One repeat of one allocator; `rows` as in samples.npy, any alignment.
@@ -54,6 +54,14 @@ typedef struct by_samples_mark {
   uint32_t cause;  ///< as in its row; 0 for inherent
 } by_samples_mark;
 
+/// One plane: width * height cells, column by column, and its marks in order of event.
+typedef struct by_samples_plane {
+  const uint32_t* counts;
+  const uint64_t* sizes;  ///< the sum over each cell's events of their size steps (four per octave)
+  const by_samples_mark* marks;
+  size_t mark_count;
+} by_samples_plane;
+
 /// One of the slowest events, with its slowest repeat.
 typedef struct by_samples_slow {
   uint64_t row;    ///< counted from the first feed
@@ -62,10 +70,16 @@ typedef struct by_samples_slow {
 } by_samples_slow;
 
 /// One way to cut a journal into frames: frame i has the events of `thread` from edges[i] on and below edges[i + 1].
+/// The sums are ticks of call and touch. They are added to what stands there: edge_count - 1 values, where it says "by
+/// run" for each run, one run after the other.
 typedef struct by_samples_cut {
   const uint32_t* edges;  ///< event numbers, rising
   size_t edge_count;
-  uint32_t thread;  ///< UINT32_MAX: of all threads
+  uint32_t thread;       ///< UINT32_MAX: of all threads
+  uint32_t* events;      ///< by frame
+  uint64_t* as_run;      ///< by run and frame
+  uint64_t* attributed;  ///< by run and frame
+  uint64_t* inherent;    ///< by frame: of each event the minimum over all runs
 } by_samples_cut;
 
 /// How time and latency are cut into histograms. Latency is the call and the touch together; a reallocate counts as
@@ -91,18 +105,8 @@ typedef struct by_samples_grouping {
   const double* attributed;  ///< run_count * frame_count
 } by_samples_grouping;
 
-typedef struct by_samples_timeline_facts {
-  uint64_t latest_ns;  ///< the last start; when the pass stopped, the start after `longest_ns`
-  uint64_t end_event;  ///< one more than the last event
-  size_t bins;
-  size_t threads;
-} by_samples_timeline_facts;
-
 typedef struct by_samples_digest by_samples_digest;
 typedef struct by_samples_bins by_samples_bins;
-typedef struct by_samples_frames by_samples_frames;
-typedef struct by_samples_tiles by_samples_tiles;
-typedef struct by_samples_timeline by_samples_timeline;
 
 BY_SAMPLES_API uint32_t by_samples_abi(void);
 
@@ -130,57 +134,31 @@ BY_SAMPLES_API size_t by_samples_digest_cause(const by_samples_digest* digest, u
 BY_SAMPLES_API size_t by_samples_digest_slowest(const by_samples_digest* digest, by_samples_slow* events,
                                                 size_t capacity);
 
-/// Sums of the latencies in frames; NULL when out of memory. The edges are copied.
-BY_SAMPLES_API by_samples_frames* by_samples_frames_new(const by_samples_cut* cuts, uint32_t cut_count,
-                                                        uint32_t run_count, uint32_t threads);
-BY_SAMPLES_API void by_samples_frames_delete(by_samples_frames* frames);
-/// Adds rows in which a digest found no fault. Call it again with those that follow. O(rows * runs * cuts).
-BY_SAMPLES_API void by_samples_frames_feed(by_samples_frames* frames, const by_samples_run* runs, uint32_t run_count,
-                                           uint64_t rows);
-/// Ticks by frame: `as_run` and `attributed` hold run_count * frames (one run after the other), `events` and `inherent`
-/// hold frames = edge_count - 1. Returns 0, or 1 when out of memory.
-BY_SAMPLES_API int by_samples_frames_copy(const by_samples_frames* frames, uint32_t cut, uint32_t* events,
-                                          uint64_t* as_run, uint64_t* attributed, uint64_t* inherent);
+/// Sums of the latencies in frames. A digest must have found no fault in the rows. Returns 0, or 1 when out of memory.
+/// O(rows * runs * cuts).
+BY_SAMPLES_API int by_samples_frame_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
+                                          const by_samples_cut* cuts, uint32_t cut_count, uint32_t threads);
 
 /// Bins for the six density planes of one allocator; NULL when out of memory. O(rows * runs).
 BY_SAMPLES_API by_samples_bins* by_samples_bin(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                                const by_samples_frame* frame, uint32_t threads);
 BY_SAMPLES_API void by_samples_bins_delete(by_samples_bins* bins);
-/// width * height cells, column by column; owned by `bins`.
-BY_SAMPLES_API const uint32_t* by_samples_bins_counts(const by_samples_bins* bins, uint32_t plane);
-/// The sum over each cell's events of their size steps (four per octave); owned by `bins`.
-BY_SAMPLES_API const uint64_t* by_samples_bins_sizes(const by_samples_bins* bins, uint32_t plane);
-BY_SAMPLES_API const by_samples_mark* by_samples_bins_marks(const by_samples_bins* bins, uint32_t plane, size_t* count);
+/// Owned by `bins`.
+BY_SAMPLES_API by_samples_plane by_samples_bins_plane(const by_samples_bins* bins, uint32_t plane);
 
-/// Latency histograms of short stretches of time, without the `single` rows (rising); NULL when out of memory. A digest
-/// must have found no fault in the rows. O(rows * runs).
-BY_SAMPLES_API by_samples_tiles* by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
-                                                 const by_samples_tile_frame* frame, const uint64_t* single,
-                                                 size_t single_count, uint32_t threads);
-BY_SAMPLES_API void by_samples_tiles_delete(by_samples_tiles* tiles);
-/// columns * bins cells of one plane (TilePlane in tiles.hpp), cell = column * bins + bin; owned by `tiles`.
-BY_SAMPLES_API const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t plane);
-/// The latency of each single row in every run (single_count * run_count), in ticks; owned by `tiles`.
-BY_SAMPLES_API const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles);
+/// Latency histograms of short stretches of time, without the `single` rows (rising). A digest must have found no fault
+/// in the rows. Adds to `counts`, which has columns * bins cells for each plane (TilePlane in tiles.hpp), with cell =
+/// column * bins + bin. Writes the latency of each single row in every run, in ticks, into `latencies`. Returns 0, or 1
+/// when out of memory. O(rows * runs).
+BY_SAMPLES_API int by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
+                                   const by_samples_tile_frame* frame, const uint64_t* single, size_t single_count,
+                                   uint32_t threads, uint32_t* counts, uint32_t* latencies);
 
-/// Allocator time by group, in ticks: all runs together. Writes 3 * group_count sums into `sums`, and as many weighted
-/// ones into `weighted` where frames are given; as-run, then inherent, then attributed. A digest must have found no
+/// Allocator time by group, in ticks: all runs together. Adds 3 * group_count sums to `sums`, and as many weighted
+/// ones to `weighted` where frames are given; as-run, then inherent, then attributed. A digest must have found no
 /// fault in the rows. Returns 0, or 1 when out of memory. O(rows * runs).
 BY_SAMPLES_API int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                           const by_samples_grouping* grouping, double* sums, double* weighted);
-
-/// When one run's events happened, by bin of time; NULL when out of memory. Stops at a start after `longest_ns`.
-/// O(rows).
-BY_SAMPLES_API by_samples_timeline* by_samples_timeline_read(const void* rows, uint64_t count, uint64_t bin_ns,
-                                                             uint64_t longest_ns, by_samples_timeline_facts* facts);
-BY_SAMPLES_API void by_samples_timeline_delete(by_samples_timeline* timeline);
-/// column: 0 mallocs by bin, 1 frees by bin, 2 the first event in each bin or later, 3 events by thread; owned by
-/// `timeline`.
-BY_SAMPLES_API const uint64_t* by_samples_timeline_column(const by_samples_timeline* timeline, uint32_t column);
-/// For each boundary (rising), writes into `found` the number of the first event of `thread` (UINT32_MAX: of any) that
-/// started at or after it, or one more than the last event where there is none. O(rows).
-BY_SAMPLES_API void by_samples_first_events(const void* rows, uint64_t count, uint32_t thread,
-                                            const double* boundaries_ns, size_t boundary_count, uint64_t* found);
 
 #ifdef __cplusplus
 }

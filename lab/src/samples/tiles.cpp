@@ -1,7 +1,7 @@
 #include "samples/tiles.hpp"
 
 #include <algorithm>
-#include <memory>
+#include <vector>
 
 #include "samples/shares.hpp"
 
@@ -33,12 +33,12 @@ class Bins {
 
 class Worker {
  public:
-  Worker(const by_samples_tile_frame& frame, const Bins& bins)
+  Worker(const by_samples_tile_frame& frame, const Bins& bins, std::uint32_t* counts)
       : frame_(frame),
         bins_(bins),
-        per_ns_(frame.end_ns > frame.begin_ns ? frame.columns / (frame.end_ns - frame.begin_ns) : 0) {
-    for (auto& plane : counts) plane.resize(static_cast<std::size_t>(frame.columns) * frame.bins);
-  }
+        per_ns_(frame.end_ns > frame.begin_ns ? frame.columns / (frame.end_ns - frame.begin_ns) : 0),
+        counts_(counts),
+        cells_(std::size_t{frame.columns} * frame.bins) {}
 
   /// Rows [begin, end) without those in `single`, the first of which is not below `begin`.
   void pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::span<const std::uint64_t> single) {
@@ -52,8 +52,6 @@ class Worker {
     }
   }
 
-  std::vector<std::uint32_t> counts[tile_planes];
-
  private:
   void count(std::span<const Run> runs, std::uint64_t i) {
     const Row& first = runs[0].rows[i];
@@ -65,17 +63,19 @@ class Worker {
       const Row& row = run.rows[i];
       const std::uint32_t ticks = latency(row, run).both;
       const std::size_t bin = bins_(ticks);
-      ++counts[frees][cell + bin];
+      ++at(frees, cell + bin);
       if (by_machine(row)) [[unlikely]] {
-        ++counts[2 + frees][cell + bin];
+        ++at(2 + frees, cell + bin);
         ++struck;
       }
       least = std::min(least, ticks);
     }
-    if (runs.size() != 1) ++counts[4 + frees][cell + bins_(least)];
+    if (runs.size() != 1) ++at(4 + frees, cell + bins_(least));
     if (returns(struck, runs.size())) [[unlikely]]
-      counts[6 + frees][cell + bins_(least)] += static_cast<std::uint32_t>(runs.size());
+      at(6 + frees, cell + bins_(least)) += static_cast<std::uint32_t>(runs.size());
   }
+
+  std::uint32_t& at(std::size_t plane, std::size_t cell) { return counts_[plane * cells_ + cell]; }
 
   std::size_t column(std::uint64_t start) const {
     const double across = (static_cast<double>(start) - frame_.begin_ns) * per_ns_;
@@ -85,37 +85,32 @@ class Worker {
   const by_samples_tile_frame& frame_;
   const Bins& bins_;
   double per_ns_;
+  std::uint32_t* counts_;
+  std::size_t cells_;
 };
 
 }  // namespace
 
-Tiles tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
-           std::span<const std::uint64_t> single, std::size_t threads) {
+void tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
+          std::span<const std::uint64_t> single, std::size_t threads, std::uint32_t* counts, std::uint32_t* latencies) {
   const Bins bins(frame);
   const std::size_t shares = shares_of(rows, threads);
-  std::vector<std::unique_ptr<Worker>> workers(shares);
+  const std::size_t cells = std::size_t{frame.columns} * frame.bins;
+  std::vector<std::uint32_t> others[max_threads];  // of all shares but the first
   for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
-    workers[share] = std::make_unique<Worker>(frame, bins);
+    if (share != 0) others[share].resize(tile_planes * cells);
     const auto mine = std::lower_bound(single.begin(), single.end(), begin);
-    if (!runs.empty()) workers[share]->pass(runs, begin, end, {mine, single.end()});
-  });
-
-  Tiles result;
-  for (std::size_t plane = 0; plane < tile_planes; ++plane) {
-    result.counts[plane] = std::move(workers[0]->counts[plane]);
-    for (std::size_t share = 1; share < shares; ++share) {
-      const auto& other = workers[share]->counts[plane];
-      for (std::size_t cell = 0; cell < other.size(); ++cell) result.counts[plane][cell] += other[cell];
+    if (!runs.empty()) {
+      Worker(frame, bins, share == 0 ? counts : others[share].data()).pass(runs, begin, end, {mine, single.end()});
     }
+  });
+  for (const auto& other : others) {
+    for (std::size_t cell = 0; cell < other.size(); ++cell) counts[cell] += other[cell];
   }
-  if (runs.size() == 1) {  // a lone run is its own minimum
-    std::copy_n(&result.counts[0], 2, &result.counts[4]);
-  }
-  result.latencies.reserve(single.size() * runs.size());
+  if (runs.size() == 1) std::copy_n(counts, 2 * cells, counts + 4 * cells);  // a lone run is its own minimum
   for (const std::uint64_t row : single) {
-    for (const Run& run : runs) result.latencies.push_back(latency(run.rows[row], run).both);
+    for (const Run& run : runs) *latencies++ = latency(run.rows[row], run).both;
   }
-  return result;
 }
 
 }  // namespace blockyard::samples

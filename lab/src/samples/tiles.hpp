@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "samples/latency.hpp"
 #include "samples/samples.h"
@@ -25,16 +24,8 @@ enum class TilePlane : std::uint32_t {
 };
 inline constexpr std::size_t tile_planes = 8;
 
-struct Tiles {
-  /// By plane: columns * bins counts, cell = column * bins + bin.
-  std::vector<std::uint32_t> counts[tile_planes];
-  /// The latency of each single row in every run: call and touch together, in the group's ticks.
-  std::vector<std::uint32_t> latencies;
-};
-
-/// Counts all rows except those in `single`, which rise. An event's time is that of its first repeat, in every view.
-/// Throws std::bad_alloc.
-Tiles tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
-           std::span<const std::uint64_t> single, std::size_t threads);
+/// As by_samples_tile(). An event's time is that of its first repeat, in every view. Throws std::bad_alloc.
+void tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
+          std::span<const std::uint64_t> single, std::size_t threads, std::uint32_t* counts, std::uint32_t* latencies);
 
 }  // namespace blockyard::samples

@@ -32,6 +32,8 @@ ROW = np.dtype(
     ]
 )
 """A row of samples.npy: 36 bytes packed."""
+FREE, REALLOCATE = 3, 4
+"""Of a row's kinds."""
 MARK = np.dtype(
     [("time", "<u8"), ("size", "<u8"), ("ticks", "<u4"), ("event", "<u4"), ("run", "<u4"), ("cause", "<u4")]
 )
@@ -70,8 +72,25 @@ class Frame(ctypes.Structure):
     ]
 
 
+class _Plane(ctypes.Structure):
+    _fields_ = [
+        ("counts", ctypes.POINTER(ctypes.c_uint32)),
+        ("sizes", ctypes.POINTER(ctypes.c_uint64)),
+        ("marks", ctypes.c_void_p),
+        ("mark_count", ctypes.c_size_t),
+    ]
+
+
 class _Cut(ctypes.Structure):
-    _fields_ = [("edges", ctypes.c_void_p), ("edge_count", ctypes.c_size_t), ("thread", ctypes.c_uint32)]
+    _fields_ = [
+        ("edges", ctypes.c_void_p),
+        ("edge_count", ctypes.c_size_t),
+        ("thread", ctypes.c_uint32),
+        ("events", ctypes.c_void_p),
+        ("as_run", ctypes.c_void_p),
+        ("attributed", ctypes.c_void_p),
+        ("inherent", ctypes.c_void_p),
+    ]
 
 
 class _Grouping(ctypes.Structure):
@@ -134,10 +153,7 @@ def _library() -> ctypes.CDLL:
             ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, u32, pointer, pointer, size]),
             ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
             ("by_samples_digest_slowest", size, [pointer, pointer, size]),
-            ("by_samples_frames_new", pointer, [ctypes.POINTER(_Cut), u32, u32, u32]),
-            ("by_samples_frames_delete", None, [pointer]),
-            ("by_samples_frames_feed", None, [pointer, ctypes.POINTER(_Run), u32, u64]),
-            ("by_samples_frames_copy", ctypes.c_int, [pointer, u32, pointer, pointer, pointer, pointer]),
+            ("by_samples_frame_times", ctypes.c_int, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Cut), u32, u32]),
             (
                 "by_samples_group_times",
                 ctypes.c_int,
@@ -145,9 +161,7 @@ def _library() -> ctypes.CDLL:
             ),
             ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(Frame), u32]),
             ("by_samples_bins_delete", None, [pointer]),
-            ("by_samples_bins_counts", pointer, [pointer, u32]),
-            ("by_samples_bins_sizes", pointer, [pointer, u32]),
-            ("by_samples_bins_marks", pointer, [pointer, u32, ctypes.POINTER(size)]),
+            ("by_samples_bins_plane", _Plane, [pointer, u32]),
         ]
     )
 
@@ -278,38 +292,23 @@ class FrameTimes:
 
 def frame_times(runs: Sequence[Rows], cuts: Sequence[Cut], threads: int) -> list[FrameTimes]:
     """The latencies (of an allocation with its touch) summed over each frame of each cut, in one pass."""
-    library = _library()
-    native_runs = run_array(runs)
     edges = [np.ascontiguousarray(cut.edges, np.uint32) for cut in cuts]
-    native_cuts = (_Cut * max(len(cuts), 1))(
-        *[_Cut(edge.ctypes.data, len(edge), cut.thread) for edge, cut in zip(edges, cuts, strict=True)]
-    )
-    handle = library.by_samples_frames_new(native_cuts, len(cuts), len(runs), threads)
-    if not handle:
-        raise MemoryError
-    try:
-        library.by_samples_frames_feed(handle, native_runs, len(runs), len(runs[0].rows))
-        return [
-            _frame_times(library, handle, place, max(len(edge) - 1, 0), len(runs)) for place, edge in enumerate(edges)
-        ]
-    finally:
-        library.by_samples_frames_delete(handle)
-
-
-def _frame_times(library: ctypes.CDLL, handle: int, cut: int, frames: int, runs: int) -> FrameTimes:
-    found = FrameTimes(
-        np.zeros(frames, np.uint32),
-        np.zeros((runs, frames), np.uint64),
-        np.zeros((runs, frames), np.uint64),
-        np.zeros(frames, np.uint64),
-    )
-    if library.by_samples_frames_copy(
-        handle,
-        cut,
-        found.events.ctypes.data,
-        found.as_run.ctypes.data,
-        found.attributed.ctypes.data,
-        found.inherent.ctypes.data,
+    found = []
+    native_cuts = (_Cut * max(len(cuts), 1))()
+    for place, (cut, edge) in enumerate(zip(cuts, edges, strict=True)):
+        frames = max(len(edge) - 1, 0)
+        each = (len(runs), frames)
+        of = FrameTimes(
+            np.zeros(frames, np.uint32),
+            np.zeros(each, np.uint64),
+            np.zeros(each, np.uint64),
+            np.zeros(frames, np.uint64),
+        )
+        sums = [one.ctypes.data for one in (of.events, of.as_run, of.attributed, of.inherent)]
+        native_cuts[place] = _Cut(edge.ctypes.data, len(edge), cut.thread, *sums)
+        found.append(of)
+    if _library().by_samples_frame_times(
+        run_array(runs), len(runs), len(runs[0].rows), native_cuts, len(cuts), threads
     ):
         raise MemoryError
     return found
@@ -361,22 +360,16 @@ def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:
     if not handle:
         raise MemoryError
     try:
-        return [_plane(library, handle, frame, plane) for plane in range(PLANES)]
+        return [_plane(library.by_samples_bins_plane(handle, plane), frame) for plane in range(PLANES)]
     finally:
         library.by_samples_bins_delete(handle)
 
 
-def _plane(library: ctypes.CDLL, handle: int, frame: Frame, plane: int) -> Bins:
-    def cells(address: int, kind: type) -> np.ndarray:
-        flat = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (frame.width, frame.height))
-        return flat.T
+def _plane(plane: _Plane, frame: Frame) -> Bins:
+    def cells(address: ctypes.Array) -> np.ndarray:
+        return np.ctypeslib.as_array(address, (frame.width, frame.height)).T
 
-    counts = cells(library.by_samples_bins_counts(handle, plane), ctypes.c_uint32)
-    sizes = cells(library.by_samples_bins_sizes(handle, plane), ctypes.c_uint64)
+    counts, sizes = cells(plane.counts), cells(plane.sizes)
     mean = np.divide(sizes, 4 * np.maximum(counts, 1, dtype=np.uint64), dtype=np.float32, casting="unsafe")
-    length = ctypes.c_size_t()
-    address = library.by_samples_bins_marks(handle, plane, ctypes.byref(length))
-    marks = np.zeros(0, MARK)
-    if length.value:
-        marks = np.frombuffer(ctypes.string_at(address, length.value * MARK.itemsize), MARK)
+    marks = np.frombuffer(ctypes.string_at(plane.marks, plane.mark_count * MARK.itemsize), MARK)
     return Bins(counts.copy(), mean, marks)

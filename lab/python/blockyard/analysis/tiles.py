@@ -78,38 +78,31 @@ class Tiles:
 @cache
 def _library() -> ctypes.CDLL:
     pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
-    return samples_library.functions(
-        [
-            ("by_samples_tile", pointer, [pointer, u32, u64, ctypes.POINTER(_Frame), pointer, ctypes.c_size_t, u32]),
-            ("by_samples_tiles_delete", None, [pointer]),
-            ("by_samples_tiles_counts", pointer, [pointer, u32]),
-            ("by_samples_tiles_latencies", pointer, [pointer]),
-        ]
-    )
+    frame = ctypes.POINTER(_Frame)
+    arguments = [pointer, u32, u64, frame, pointer, ctypes.c_size_t, u32, pointer, pointer]
+    return samples_library.functions([("by_samples_tile", ctypes.c_int, arguments)])
 
 
 def tile(runs: Sequence[passes.Rows], single: np.ndarray, end_ns: float, ticks_per_ns: float, threads: int) -> Tiles:
     """One pass over all repeats of one allocator, whose rows a digest has found sound; the rows `single` must rise."""
-    library = _library()
-    frame = _Frame(COLUMNS, BINS, PER_OCTAVE, 0.0, end_ns, ticks_per_ns)
     single = np.ascontiguousarray(single, np.uint64)
-    handle = library.by_samples_tile(
-        passes.run_array(runs), len(runs), len(runs[0].rows), frame, single.ctypes.data, len(single), threads
-    )
-    if not handle:
+    counts = np.zeros((len(PLANES), COLUMNS * BINS), np.uint32)
+    latencies = np.zeros((len(single), len(runs)), np.uint32)
+    if _library().by_samples_tile(
+        passes.run_array(runs),
+        len(runs),
+        len(runs[0].rows),
+        _Frame(COLUMNS, BINS, PER_OCTAVE, 0.0, end_ns, ticks_per_ns),
+        single.ctypes.data,
+        len(single),
+        threads,
+        counts.ctypes.data,
+        latencies.ctypes.data,
+    ):
         raise MemoryError
-    try:
-        planes = tuple(_cells(library.by_samples_tiles_counts(handle, plane)) for plane in range(len(PLANES)))
-        latencies = np.zeros(0, np.uint32)
-        if len(single):
-            address = library.by_samples_tiles_latencies(handle)
-            latencies = np.frombuffer(ctypes.string_at(address, len(single) * len(runs) * 4), np.uint32)
-        return Tiles(planes, latencies.reshape(len(single), len(runs)))
-    finally:
-        library.by_samples_tiles_delete(handle)
+    return Tiles(tuple(map(_cells, counts)), latencies)
 
 
-def _cells(address: int) -> Cells:
-    flat = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_uint32)), (COLUMNS * BINS,))
-    found = np.flatnonzero(flat)
-    return Cells(found // BINS, found % BINS, flat[found])
+def _cells(counts: np.ndarray) -> Cells:
+    found = np.flatnonzero(counts)
+    return Cells(found // BINS, found % BINS, counts[found])

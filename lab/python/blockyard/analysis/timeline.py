@@ -1,13 +1,13 @@
-"""When a section's events happened and on which thread, as its reference run saw it: native passes over its rows, so
-that a journal of any length takes seconds and little memory."""
+"""When a section's events happened and on which thread, as its reference run saw it, for cutting a section into frames,
+audio buffers and phases."""
 
-import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
-from blockyard.analysis import samples, samples_library
+from blockyard.analysis import samples
+from blockyard.analysis.passes import ALL, FREE, REALLOCATE
 from blockyard.analysis.sections import Run, Section
 from blockyard.errors import UserError
 
@@ -15,7 +15,8 @@ BIN_NS = 10_000_000
 """Events are counted in bins of 10 ms."""
 _LONGEST_NS = 86_400_000_000_000
 """No replay takes more than a day; a start behind it was not written by one."""
-_MALLOCS, _FREES, _FIRST_EVENT, _BY_THREAD = range(4)
+_ROWS_AT_ONCE = 1 << 16
+"""Rows are mapped, as a journal may be longer than memory, and looked at in parts that the cache holds."""
 
 
 @dataclass(frozen=True)
@@ -50,65 +51,62 @@ def reference(section: Section) -> Run:
 def read(section: Section) -> Timeline:
     """Of the reference run: the events of all runs are the same."""
     path = reference(section).folder / "samples.npy"
-    rows = samples.rows(path)
-    library, facts = _library(), _Facts()
-    handle = library.by_samples_timeline_read(rows.ctypes.data, len(rows), BIN_NS, _LONGEST_NS, facts)
-    if not handle:
-        raise MemoryError
-    try:
-        if facts.latest_ns > _LONGEST_NS:
+    mallocs, frees, first_event, by_thread = (np.zeros(0, np.int64) for _ in range(4))
+    latest, end_event = 0, 0
+    for part, _, starts in _parts(samples.rows(path)):
+        latest, end_event = int(starts[-1]), int(part["event"][-1]) + 1
+        if latest > _LONGEST_NS:
             raise UserError(
-                f"{path} has an event that began after {facts.latest_ns:.3g} ns: it was damaged; delete "
+                f"{path} has an event that began after {latest:.3g} ns: it was damaged; delete "
                 "its folder and run 'blockyard replay --resume'"
             )
-        mallocs, frees, first, by_thread = (
-            _copied(library.by_samples_timeline_column(handle, column), length)
-            for column, length in (
-                (_MALLOCS, facts.bins),
-                (_FREES, facts.bins),
-                (_FIRST_EVENT, facts.bins),
-                (_BY_THREAD, facts.threads),
-            )
-        )
-        return Timeline(facts.latest_ns, mallocs, frees, first, by_thread, facts.end_event)
-    finally:
-        library.by_samples_timeline_delete(handle)
+        # Where each bin begins among these rows.
+        bins = np.arange(latest // BIN_NS + 2)
+        firsts = np.searchsorted(starts, (bins * BIN_NS).astype(np.uint64))
+        kinds = np.ascontiguousarray(part["kind"])
+        mallocs = _sum(mallocs, _between(kinds != FREE, firsts))
+        frees = _sum(frees, _between((kinds == FREE) | (kinds == REALLOCATE), firsts))
+        by_thread = _sum(by_thread, np.bincount(part["thread"]))
+        first_event = np.append(first_event, part["event"][firsts[len(first_event) : -1]].astype(np.int64))
+    return Timeline(latest, mallocs, frees, first_event, by_thread, end_event)
 
 
 def edges(section: Section, thread: int, boundaries_ns: np.ndarray) -> np.ndarray:
-    """For each time (rising) the number of the first event of the thread (ALL: of any) that started at or after it."""
+    """For each time (rising) the number of the first event of the thread (ALL: of any) that started at or after it, or
+    one more than the last event of all."""
     rows = samples.rows(reference(section).folder / "samples.npy")
-    boundaries = np.ascontiguousarray(boundaries_ns, np.float64)
-    found = np.zeros(len(boundaries), np.int64)
-    _library().by_samples_first_events(
-        rows.ctypes.data, len(rows), thread, boundaries.ctypes.data, len(boundaries), found.ctypes.data
-    )
+    found = np.full(len(boundaries_ns), int(rows["event"][-1]) + 1 if len(rows) else 0, np.int64)
+    done = 0
+    for part, mine, starts in _parts(rows, thread):
+        reached = done + int(np.searchsorted(boundaries_ns[done:], starts[-1], side="right"))
+        places = np.searchsorted(starts, np.ceil(boundaries_ns[done:reached]).astype(np.uint64))
+        found[done:reached] = part["event"][mine][places]
+        done = reached
+        if done == len(found):
+            break
     return found
 
 
-class _Facts(ctypes.Structure):
-    _fields_ = [
-        ("latest_ns", ctypes.c_uint64),
-        ("end_event", ctypes.c_uint64),
-        ("bins", ctypes.c_size_t),
-        ("threads", ctypes.c_size_t),
-    ]
+def _parts(rows: np.ndarray, thread: int = ALL) -> Iterator[tuple[np.ndarray, slice | np.ndarray, np.ndarray]]:
+    """Rows, which of them are the thread's, and when these began. Threads are out of order by microseconds: where an
+    earlier row began later, its time counts instead, so that time only rises."""
+    latest = np.uint64(0)
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        part = rows[begin : begin + _ROWS_AT_ONCE]
+        mine = slice(None) if thread == ALL else np.flatnonzero(part["thread"] == thread)
+        starts = np.maximum.accumulate(np.maximum(part["start"][mine], latest))
+        if len(starts):
+            latest = starts[-1]
+            yield part, mine, starts
 
 
-@cache
-def _library() -> ctypes.CDLL:
-    pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
-    return samples_library.functions(
-        [
-            ("by_samples_timeline_read", pointer, [pointer, u64, u64, u64, ctypes.POINTER(_Facts)]),
-            ("by_samples_timeline_delete", None, [pointer]),
-            ("by_samples_timeline_column", pointer, [pointer, u32]),
-            ("by_samples_first_events", None, [pointer, u64, u32, pointer, size, pointer]),
-        ]
-    )
+def _between(chosen: np.ndarray, firsts: np.ndarray) -> np.ndarray:
+    """How many are chosen from each place on and below the next."""
+    return np.diff(np.append(0, np.cumsum(chosen))[firsts])
 
 
-def _copied(address: int, length: int) -> np.ndarray:
-    if length == 0:
-        return np.zeros(0, np.int64)
-    return np.frombuffer(ctypes.string_at(address, 8 * length), np.uint64).astype(np.int64)
+def _sum(counts: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Of different lengths; `more` may be the longer one."""
+    found = np.pad(counts, (0, max(len(more) - len(counts), 0)))
+    found[: len(more)] += more
+    return found

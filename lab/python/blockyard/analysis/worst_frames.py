@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockyard.analysis.figures import AllocatorFigures, open_rows
-from blockyard.analysis.journal_facts import FREE
-from blockyard.analysis.passes import ALL, Rows
+from blockyard.analysis.passes import ALL, FREE, Rows
 
 
 @dataclass(frozen=True)

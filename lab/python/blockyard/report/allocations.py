@@ -8,7 +8,7 @@ import pyarrow.csv
 
 from blockyard.analysis import samples
 from blockyard.analysis.distribution import SATURATED
-from blockyard.analysis.journal_facts import FREE, REALLOCATE
+from blockyard.analysis.passes import FREE, REALLOCATE
 from blockyard.analysis.sections import AllocatorRuns, Run, Section
 from blockyard.errors import UserError
 from blockyard.files import whole

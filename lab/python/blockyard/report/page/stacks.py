@@ -14,9 +14,8 @@ import numpy as np
 from blockyard.analysis import passes, samples, sites, stack_tree, tiles, timeline
 from blockyard.analysis.figures import SLOWEST, AllocatorFigures, open_rows
 from blockyard.analysis.frames import SHARES_OVER, FrameCut
-from blockyard.analysis.journal_facts import FREE
 from blockyard.analysis.latency import View
-from blockyard.analysis.passes import ALL
+from blockyard.analysis.passes import ALL, FREE
 from blockyard.analysis.sections import Section
 from blockyard.analysis.sites import NONE, Sites
 from blockyard.analysis.stack_tree import Tree
