@@ -53,6 +53,10 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>Whether some live Persistent block may have an entry under its address. Blocks keep theirs when
+        /// leak detection is turned off.</summary>
+        internal static bool MayHaveEntries => !LeakDetection.IsOff || entries > 0;
+
         /// <exception cref="InvalidOperationException">Checks are on, and the block is not live.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal static void RemovePersistent(byte* block)
@@ -102,6 +106,18 @@ namespace Blockyard.Memory
                 Interlocked.Increment(ref persistentWithoutEntry);
                 ThrowNotLive(Lifetime.Persistent);
             }
+        }
+
+        /// <summary>Fails for a block that <see cref="RemovePersistent"/> took for a live one without an
+        /// entry.</summary>
+        internal static void ThrowFreedAlready()
+        {
+            if (Checks.AreOn)
+            {
+                Interlocked.Increment(ref persistentWithoutEntry);
+            }
+
+            ThrowNotLive(Lifetime.Persistent);
         }
 
         internal static void ThrowNotLive(Lifetime lifetime) => throw new InvalidOperationException(

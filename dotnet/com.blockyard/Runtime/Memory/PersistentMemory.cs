@@ -92,7 +92,7 @@ namespace Blockyard.Memory
             long sizeAndClass = header->SizeAndClass;
             if (sizeAndClass < 0)
             {
-                BlockTracker.ThrowNotLive(Lifetime.Persistent);
+                BlockTracker.ThrowFreedAlready();
             }
 
             ThreadState* thread = ThreadState.Current;
@@ -121,7 +121,7 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="MemorySource.Resize"/>
         internal static byte* Resize(byte* block, long used, long size, int alignment)
         {
-            if (heap == PersistentHeap.Native && alignment <= HeaderSize && LeakDetection.IsOff)
+            if (heap == PersistentHeap.Native && alignment <= HeaderSize && !BlockTracker.MayHaveEntries)
             {
                 return NativeHeap.Reallocate(block, size);
             }
@@ -130,7 +130,7 @@ namespace Blockyard.Memory
             // start where the runtime's block starts.
             Header* header = (Header*)block - 1;
             if (heap == PersistentHeap.Runtime && alignment <= HeaderSize && size > LargestCached
-                && LeakDetection.IsOff && (header->SizeAndClass & 15) == 0 && header->Raw == (byte*)header
+                && !BlockTracker.MayHaveEntries && (header->SizeAndClass & 15) == 0 && header->Raw == (byte*)header
                 && RawMemory.NaturalAlignment == HeaderSize)
             {
                 long added = size - (header->SizeAndClass >> 4);

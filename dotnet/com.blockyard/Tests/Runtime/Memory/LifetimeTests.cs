@@ -356,6 +356,20 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void a_block_that_grows_after_detection_was_turned_off_is_not_reported_when_it_is_freed()
+        {
+            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.On))
+            {
+                UnmanagedList<long> list = new UnmanagedList<long>(1001, Lifetime.Persistent);
+                LeakDetection.Mode = LeakMode.Off;
+                list.EnsureCapacity(100000);
+                list.Dispose();
+                UnmanagedMemory.ReportLiveBlocks();
+                Assert.AreEqual(0, leaks.CountOf("8008 bytes"), leaks.All);
+            }
+        }
+
+        [Test]
         public void a_thread_that_never_ends_a_frame_is_safe() => OnFreshThread(() =>
         {
             long sum = 0;
@@ -423,6 +437,20 @@ namespace Blockyard.Tests
                     UnmanagedMemory.Free(kept, lifetime);
                     Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(block, lifetime));
                 }
+            }
+        }
+
+        [Test]
+        public void a_block_that_is_freed_twice_leaves_others_free_to_go()
+        {
+            ChecksTests.Need();
+            using (new CapturedLeaks(LeakMode.Off))
+            {
+                void* twice = UnmanagedMemory.Malloc(8, 8, Lifetime.Persistent);
+                void* other = UnmanagedMemory.Malloc(8, 8, Lifetime.Persistent);
+                UnmanagedMemory.Free(twice, Lifetime.Persistent);
+                Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(twice, Lifetime.Persistent));
+                Assert.DoesNotThrow(() => UnmanagedMemory.Free(other, Lifetime.Persistent));
             }
         }
 
