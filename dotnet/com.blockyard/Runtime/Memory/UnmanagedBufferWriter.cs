@@ -71,18 +71,22 @@ namespace Blockyard.Memory
         /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         public void Restart(int capacity)
         {
-            UnmanagedList<T> old = list;
-            list = new UnmanagedList<T>(capacity, source);
-
-            // Memory in Temp or in an allocator may be gone already, and ends by itself.
-            if (!source.EndsByItself)
-            {
-                old.Dispose();
-            }
+            UnmanagedList<T> fresh = new UnmanagedList<T>(capacity, source);
+            Dispose();
+            list = fresh;
         }
 
         /// <summary>Frees the memory. A second call does nothing.</summary>
-        public void Dispose() => list.Dispose();
+        public void Dispose()
+        {
+            // Memory in Temp or in an allocator may be gone already, and ends by itself.
+            if (!source.EndsByItself)
+            {
+                list.Dispose();
+            }
+
+            list = default;
+        }
 
         private void MakeRoom(int sizeHint)
         {

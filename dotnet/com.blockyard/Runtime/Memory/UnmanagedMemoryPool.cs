@@ -10,7 +10,8 @@ namespace Blockyard.Memory
     /// <remarks>
     /// Buffers have a power of two of bytes, from 256 on. A returned one is kept for the next of its size, up to
     /// <see cref="Kept"/> of a size, so the steady state makes no garbage and calls no allocator. Renting and returning
-    /// take a lock. Any thread. A buffer that is never returned is not freed.
+    /// take a lock. Any thread. A buffer that is never returned is not freed. One that was returned must not be used:
+    /// it throws until the pool lends it again, and with <see cref="Checks"/> for ever.
     /// </remarks>
     public sealed unsafe class UnmanagedMemoryPool : MemoryPool<byte>
     {
@@ -92,7 +93,7 @@ namespace Blockyard.Memory
         {
             lock (idle)
             {
-                // A second return does nothing: the buffer may belong to somebody else by then.
+                // A second return does nothing.
                 if (!buffer.TakeBack())
                 {
                     return;
@@ -105,7 +106,8 @@ namespace Blockyard.Memory
                 }
                 else
                 {
-                    some.Push(buffer);
+                    // With checks in another object: the former renter's never shows the next one's buffer.
+                    some.Push(Checks.AreOn ? new Buffer(buffer) : buffer);
                 }
             }
         }
@@ -122,6 +124,15 @@ namespace Blockyard.Memory
                 this.pool = pool;
                 this.shift = shift;
                 block = (byte*)UnmanagedMemory.Malloc(1L << shift, 16, Lifetime.Persistent);
+            }
+
+            /// <summary>The memory of another buffer, which has none from now on.</summary>
+            internal Buffer(Buffer other)
+            {
+                pool = other.pool;
+                shift = other.shift;
+                block = other.block;
+                other.block = null;
             }
 
             public override Span<byte> GetSpan() => isLent

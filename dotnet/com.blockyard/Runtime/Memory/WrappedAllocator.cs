@@ -82,9 +82,10 @@ namespace Blockyard.Memory
                 memory.Cursor = item + typeSize;
             }
 
-            live++;
             new Span<byte>(item, typeSize).Clear();
-            return wrapperCreator((IntPtr)item);
+            TWrapper wrapper = wrapperCreator((IntPtr)item);
+            live++;
+            return wrapper;
         }
 
         /// <summary>Frees all memory. A second call does nothing.</summary>

@@ -118,6 +118,19 @@ namespace Blockyard.Tests
             }
         }
 
+        [Test]
+        public void a_writer_of_an_ended_frame_may_be_disposed_and_frees_nothing_of_the_next() =>
+            FreshThread.OnFreshThread(() =>
+            {
+                UnmanagedBufferWriter<byte> writer = new UnmanagedBufferWriter<byte>(64, Lifetime.Temp);
+                FrameMemory.EndThreadFrame();
+                UnmanagedMemory.Malloc(16, 8, Lifetime.Temp);
+                void* block = UnmanagedMemory.Malloc(64, 8, Lifetime.Temp);
+                writer.Dispose();
+                writer.Dispose();
+                Assert.IsFalse(block == UnmanagedMemory.Malloc(64, 8, Lifetime.Temp));
+            });
+
 #if NET8_0_OR_GREATER
         [Test]
         public void Json_is_written_into_temp_without_a_copy()
@@ -153,11 +166,25 @@ namespace Blockyard.Tests
                 Assert.AreEqual(8192, other.Memory.Length);
                 first.Dispose();
                 Assert.Throws<ObjectDisposedException>(() => _ = kept.Span.Length);
-                Assert.AreSame(first, pool.Rent(3000));
+                IMemoryOwner<byte> second = pool.Rent(3000);
+                byte* block = (byte*)second.Memory.Pin().Pointer;
                 other.Dispose();
                 other.Dispose();
-                Assert.AreSame(other, pool.Rent(5000));
-                Assert.AreNotSame(other, pool.Rent(5000), "a second return does nothing");
+                IMemoryOwner<byte> third = pool.Rent(5000);
+                Assert.AreNotSame(third, pool.Rent(5000), "a second return does nothing");
+                if (Checks.AreOn)
+                {
+                    Assert.Throws<ObjectDisposedException>(() => _ = kept.Span.Length, "also when it is lent again");
+                    first.Dispose();
+                    second.Memory.Span[0] = 7;
+                    Assert.IsFalse(block == (byte*)pool.Rent(3000).Memory.Pin().Pointer);
+                }
+                else
+                {
+                    Assert.AreSame(first, second);
+                    Assert.AreSame(other, third);
+                }
+
                 Assert.AreEqual(256, pool.Rent(0).Memory.Length);
                 Assert.Throws<ArgumentOutOfRangeException>(() => pool.Rent(-2));
                 Assert.Throws<ArgumentOutOfRangeException>(() => pool.Rent(int.MaxValue));

@@ -77,6 +77,20 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void an_item_whose_wrapper_could_not_be_made_does_not_count()
+        {
+            bool fails = true;
+            using (WrappedAllocator<IntPtr> allocator = new WrappedAllocator<IntPtr>(
+                8, pointer => fails ? throw new InvalidOperationException() : pointer))
+            {
+                Assert.Throws<InvalidOperationException>(() => allocator.Allocate());
+                fails = false;
+                allocator.Allocate();
+                Assert.AreEqual(1, allocator.Statistics.LiveItems);
+            }
+        }
+
+        [Test]
         public void bad_arguments_are_named()
         {
             Assert.Throws<ArgumentOutOfRangeException>(() => new WrappedAllocator<int>(0, _ => 0));
