@@ -35,6 +35,8 @@ namespace Blockyard.Memory
         }
 
         private static void Throw(int index, int length) =>
-            throw new IndexOutOfRangeException("Index " + index + " is outside of 0 to " + (length - 1) + ".");
+            throw new IndexOutOfRangeException(
+                "There is no index " + index
+                + (length == 0 ? ": nothing is there." : ", only 0 to " + (length - 1) + "."));
     }
 }

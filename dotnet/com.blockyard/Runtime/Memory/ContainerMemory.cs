@@ -63,7 +63,11 @@ namespace Blockyard.Memory
         internal readonly T* Allocate<T>(long count)
             where T : unmanaged => (T*)Allocate(count * sizeof(T), RawMemory.AlignmentOf<T>());
 
-        internal readonly byte* Allocate(long size, int alignment) => source.Allocate(size, alignment);
+        internal readonly byte* Allocate(long size, int alignment)
+        {
+            BeforeGrowth();
+            return source.Allocate(size, alignment);
+        }
 
         /// <summary>Makes further memory larger, in place if possible. Null allocates. A failure changes
         /// nothing.</summary>
@@ -71,8 +75,11 @@ namespace Blockyard.Memory
         /// <param name="used">Bytes at its start that are kept; at most its size.</param>
         /// <param name="size">Its new size in bytes.</param>
         /// <param name="alignment">The alignment that it was allocated with.</param>
-        internal readonly byte* Resize(void* further, long used, long size, int alignment) =>
-            source.Resize((byte*)further, used, size, alignment);
+        internal readonly byte* Resize(void* further, long used, long size, int alignment)
+        {
+            BeforeGrowth();
+            return source.Resize((byte*)further, used, size, alignment);
+        }
 
         internal readonly void Free(void* further) => source.Free(further);
 
@@ -86,6 +93,14 @@ namespace Blockyard.Memory
             {
                 safety.End();
                 safety = default;
+            }
+        }
+
+        private readonly void BeforeGrowth()
+        {
+            if (Checks.AreOn)
+            {
+                safety.BeforeGrowth(block, source);
             }
         }
     }

@@ -65,8 +65,8 @@ namespace Blockyard.Memory
 
         internal void Unregister() => SourceTable.Remove(place, generation);
 
-        /// <summary>Makes checked containers in the allocator fail from now on: their memory is gone.</summary>
-        internal void Invalidate() => SourceTable.Find(place, generation).Cells.EndAll();
+        /// <summary>The cells of the containers in the allocator.</summary>
+        internal SafetyCells Cells => SourceTable.Find(place, generation).Cells;
 
         internal byte* Allocate(long size, int alignment) => IsAllocator
             ? SourceTable.Find(place, generation).Take(size, alignment)
@@ -103,8 +103,8 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>A cell for a container, which ends at the latest when the source frees all its memory.</summary>
-        internal int TakeSafetyCell() => IsAllocator ? SourceTable.Find(place, generation).Cells.Take()
+        /// <summary>A cell for a container, which ends at the latest when the source frees its memory.</summary>
+        internal int TakeSafetyCell() => IsAllocator ? Cells.Take()
             : Lifetime == Lifetime.Temp ? ThreadMemory.Current.Cells.Take()
             : SafetyCell.Take();
 

@@ -24,7 +24,24 @@ namespace Blockyard.Memory
                     "container",
                     life == 0
                     ? "The container was not created, or was disposed."
-                    : "The container was disposed, its frame has ended, or its allocator was reset.");
+                    : "The container was disposed, its frame or scope has ended, or its allocator was reset.");
+            }
+        }
+
+        /// <summary>Before the container takes further memory.</summary>
+        /// <param name="block">The block that it has.</param>
+        /// <param name="source">Where its memory comes from.</param>
+        /// <exception cref="InvalidOperationException">It is in another thread's Temp.</exception>
+        internal unsafe void BeforeGrowth(void* block, MemorySource source)
+        {
+            if (source.IsAllocator)
+            {
+                source.Cells.EndWithScope(cell);
+            }
+            else if (source.Lifetime == Lifetime.Temp && !ThreadMemory.Current.HasTemp((byte*)block))
+            {
+                throw new InvalidOperationException(
+                    "A container in Temp grows only on the thread that made it, in the same frame.");
             }
         }
 

@@ -9,9 +9,50 @@ namespace Blockyard.Memory
         private Entry[] entries = Array.Empty<Entry>();
         private int count;
 
-        /// <summary>A cell for a container. It ends with the container or with all others, whichever comes
+        /// <summary>The number of the allocator's innermost scope; 0 for none. Later scopes have higher
+        /// numbers.</summary>
+        internal long Scope { get; set; }
+
+        /// <summary>A cell for a container. It ends with the container, its scope or all others, whichever comes
         /// first.</summary>
         internal int Take()
+        {
+            int cell = SafetyCell.Take();
+            Add(cell);
+            return cell;
+        }
+
+        /// <summary>Makes a cell end with the current scope, because its container took memory in it.</summary>
+        internal void EndWithScope(int cell)
+        {
+            if (Scope > 0 && !(count > 0 && entries[count - 1].Cell == cell && entries[count - 1].Scope == Scope))
+            {
+                Add(cell);
+            }
+        }
+
+        /// <summary>Ends the cells of a scope and of those within it; with 0 all.</summary>
+        internal void EndFrom(long scope)
+        {
+            int kept = 0;
+            for (int i = 0; i < count; i++)
+            {
+                if (entries[i].Scope < scope)
+                {
+                    entries[kept++] = entries[i];
+                }
+                else if (entries[i].IsLive)
+                {
+                    SafetyCell.Give(entries[i].Cell);
+                }
+            }
+
+            count = kept;
+        }
+
+        internal void EndAll() => EndFrom(0);
+
+        private void Add(int cell)
         {
             while (count > 0 && !entries[count - 1].IsLive)
             {
@@ -23,22 +64,7 @@ namespace Blockyard.Memory
                 DropEnded();
             }
 
-            int cell = SafetyCell.Take();
-            entries[count++] = new Entry(cell);
-            return cell;
-        }
-
-        internal void EndAll()
-        {
-            for (int i = 0; i < count; i++)
-            {
-                if (entries[i].IsLive)
-                {
-                    SafetyCell.Give(entries[i].Cell);
-                }
-            }
-
-            count = 0;
+            entries[count++] = new Entry(cell, Scope);
         }
 
         /// <summary>Makes room by dropping the cells of disposed containers, and grows if most are live.</summary>
@@ -63,11 +89,13 @@ namespace Blockyard.Memory
         private readonly struct Entry
         {
             internal readonly int Cell;
+            internal readonly long Scope;
             private readonly uint life;
 
-            internal Entry(int cell)
+            internal Entry(int cell, long scope)
             {
                 Cell = cell;
+                Scope = scope;
                 life = SafetyCell.LifeOf(cell);
             }
 

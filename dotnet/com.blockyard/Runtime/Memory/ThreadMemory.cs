@@ -229,6 +229,10 @@ namespace Blockyard.Memory
             GiveJobTo(region);
         }
 
+        /// <summary>Whether a block is one of this frame.</summary>
+        internal bool HasTemp(byte* block) => (block >= state->TempStart && block < state->TempCursor)
+            || overflow.Contains((IntPtr)block);
+
         /// <returns>The bytes of Temp that the thread used in the frame.</returns>
         internal long EndFrame()
         {

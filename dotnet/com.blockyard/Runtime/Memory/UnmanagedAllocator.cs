@@ -1,3 +1,4 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
@@ -246,6 +247,11 @@ namespace Blockyard.Memory
                 Handles = handles.Count,
                 LastWithHandle = lastWithHandle,
             };
+            if (Checks.AreOn)
+            {
+                source.Cells.Scope = scopeSerial;
+            }
+
             return new AllocatorScope<T>(this, scopeSerial);
         }
 
@@ -261,7 +267,10 @@ namespace Blockyard.Memory
             lastWithHandle = null;
             depth = 0;
             resets++;
-            source.Invalidate();
+            if (Checks.AreOn)
+            {
+                EndCells(0);
+            }
         }
 
         /// <summary>Frees all memory. A second call does nothing.</summary>
@@ -303,9 +312,23 @@ namespace Blockyard.Memory
                     lastWithHandle = scopes[i].LastWithHandle;
                     GiveUp(live - scopes[i].Live);
                     depth = i;
+                    if (Checks.AreOn)
+                    {
+                        EndCells(serial);
+                    }
+
                     return;
                 }
             }
+        }
+
+        /// <summary>Makes checked containers that were made or grew in a scope fail from now on: their memory is gone.
+        /// With 0, all.</summary>
+        private void EndCells(long scope)
+        {
+            SafetyCells cells = source.Cells;
+            cells.EndFrom(scope);
+            cells.Scope = depth == 0 ? 0 : scopes[depth - 1].Serial;
         }
 
         /// <remarks>Subtracts integers, because Mono divides the difference of two byte pointers by one.</remarks>
@@ -342,7 +365,8 @@ namespace Blockyard.Memory
         private void ThrowStale(Handle<T> handle)
         {
             ThrowIfDisposed();
-            throw new InvalidOperationException("The handle " + handle + " is stale: its item was freed.");
+            throw new InvalidOperationException(
+                "The handle " + handle + " is stale, because its item was freed, or of another allocator.");
         }
 
         private void ThrowIfDisposed()

@@ -156,7 +156,11 @@ namespace Blockyard.Memory
             Head* shared = Shared;
 
             // The count must stay an int when the whole chunk is full.
-            _ = checked(shared->Count + (1 << shared->Shift));
+            if (shared->Count > int.MaxValue - (1 << shared->Shift))
+            {
+                throw new OutOfMemoryException("A container holds at most " + int.MaxValue + " items.");
+            }
+
             int chunk = shared->Count >> shared->Shift;
             if (chunk == shared->Chunked)
             {
@@ -172,7 +176,7 @@ namespace Blockyard.Memory
             Head* shared = Shared;
             if (shared->Chunked == shared->Room)
             {
-                int room = Math.Max(4, shared->Room * 2);
+                int room = Bounds.Grown(shared->Room, shared->Chunked + 1);
                 T** table = (T**)memory.Allocate<IntPtr>(room);
                 if (shared->Chunks != null)
                 {

@@ -1,3 +1,4 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Collections.Generic;
 using System.Runtime.CompilerServices;
@@ -32,6 +33,9 @@ namespace Blockyard.Memory
 
         /// <summary>Entries per chunk at which a map of several chunks grows.</summary>
         private const int Load = 10;
+
+        /// <summary>The most entries: those of 2^27 chunks, whose slots an int counts.</summary>
+        private const int Most = (1 << 27) * Load;
 
         /// <summary>The index of no entry.</summary>
         private const uint None = uint.MaxValue;
@@ -136,7 +140,7 @@ namespace Blockyard.Memory
 
             if (shared->Count == shared->Capacity)
             {
-                Grow(checked(shared->Count + 1));
+                Grow(shared->Count + 1);
             }
 
             uint index = shared->FirstFree;
@@ -218,8 +222,8 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Enumerates the entries. The map must not change meanwhile.</summary>
-        public readonly Enumerator GetEnumerator() => new Enumerator(Shared);
+        /// <summary>Enumerates the entries. No key may be added or removed meanwhile, which checks catch.</summary>
+        public readonly Enumerator GetEnumerator() => new Enumerator(memory);
 
         /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
         /// copy.</summary>
@@ -279,7 +283,7 @@ namespace Blockyard.Memory
 
         private static int Stride => sizeof(Entry) < sizeof(uint) ? sizeof(uint) : sizeof(Entry);
 
-        private static int RoomIn(int chunks) => chunks == 1 ? Slots : checked(chunks * Load);
+        private static int RoomIn(int chunks) => chunks == 1 ? Slots : chunks * Load;
 
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private static Entry* EntryAt(Head* shared, uint index) =>
@@ -448,13 +452,18 @@ namespace Blockyard.Memory
 
         private readonly void Grow(int needed)
         {
+            if (needed > Most)
+            {
+                throw new OutOfMemoryException("A map holds at most " + Most + " entries.");
+            }
+
             Head* shared = Shared;
             int old = shared->Capacity == 0 ? 0 : shared->Mask + 1;
             int chunks = Math.Max(1, old);
             int shift = shared->Capacity == 0 ? 63 : shared->Shift;
             while (RoomIn(chunks) < needed)
             {
-                chunks = checked(chunks * 2);
+                chunks *= 2;
                 shift--;
             }
 
@@ -497,14 +506,18 @@ namespace Blockyard.Memory
         /// <summary>Enumerates the entries.</summary>
         public struct Enumerator
         {
+            private readonly ContainerMemory memory;
             private readonly Head* head;
             private readonly int end;
+            private readonly int count;
             private Entry* entry;
             private int at;
 
-            internal Enumerator(Head* head)
+            internal Enumerator(ContainerMemory memory)
             {
-                this.head = head;
+                this.memory = memory;
+                head = (Head*)memory.Block;
+                count = head->Count;
                 entry = null;
                 at = -1;
 
@@ -518,8 +531,14 @@ namespace Blockyard.Memory
 
             /// <summary>Moves to the next entry.</summary>
             /// <returns>False after the last.</returns>
+            /// <exception cref="InvalidOperationException">With checks: a key was added or removed.</exception>
             public bool MoveNext()
             {
+                if (Checks.AreOn)
+                {
+                    CheckUnchanged();
+                }
+
                 while (++at < end)
                 {
                     if (head->FirstFree == None)
@@ -537,6 +556,15 @@ namespace Blockyard.Memory
                 }
 
                 return false;
+            }
+
+            private readonly void CheckUnchanged()
+            {
+                memory.Check();
+                if (head->Count != count)
+                {
+                    throw new InvalidOperationException("The map was changed while it was enumerated.");
+                }
             }
         }
 

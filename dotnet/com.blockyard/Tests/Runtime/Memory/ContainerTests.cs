@@ -510,6 +510,95 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void containers_that_took_memory_in_a_scope_are_caught_after_it()
+        {
+            ChecksTests.Need();
+            if (allocator == null)
+            {
+                return;
+            }
+
+            UnmanagedList<int> before = new UnmanagedList<int>(1, source);
+            UnmanagedHashMap<int, int> grown = new UnmanagedHashMap<int, int>(0, source);
+            UnmanagedList<int> within = default;
+            UnmanagedList<int> between = default;
+            using (allocator.BeginScope())
+            {
+                using (allocator.BeginScope())
+                {
+                    within = new UnmanagedList<int>(1, source);
+                }
+
+                between = new UnmanagedList<int>(1, source);
+                between.Add(1);
+                before.Add(1);
+                grown.TryAdd(1, 1);
+                Assert.Throws<ObjectDisposedException>(() => within.Add(1));
+                Assert.AreEqual(1, between.Count);
+            }
+
+            Assert.Throws<ObjectDisposedException>(() => between.Add(1));
+            Assert.Throws<ObjectDisposedException>(() => grown.ContainsKey(1));
+            before.Add(2);
+            Assert.AreEqual(2, before[1], "it grows after the scope");
+            allocator.Reset();
+            Assert.Throws<ObjectDisposedException>(() => before.Add(1));
+            new UnmanagedList<int>(1, source).Dispose();
+        }
+
+        [Test]
+        public void growth_of_a_container_in_temp_on_another_thread_is_caught()
+        {
+            ChecksTests.Need();
+            if (kind != "Temp")
+            {
+                return;
+            }
+
+            UnmanagedList<int> list = new UnmanagedList<int>(0, source);
+            UnmanagedChunkedList<int> chunks = new UnmanagedChunkedList<int>(source);
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(0, source);
+            FreshThread.OnFreshThread(() =>
+            {
+                Assert.Throws<InvalidOperationException>(() => list.Add(1));
+                Assert.Throws<InvalidOperationException>(() => chunks.Add(1));
+                Assert.Throws<InvalidOperationException>(() => map.TryAdd(1, 1));
+            });
+            list.Add(1);
+            chunks.Add(1);
+            map.TryAdd(1, 1);
+            Assert.AreEqual(3, list[0] + chunks[0] + map[1]);
+        }
+
+        [Test]
+        public void a_map_that_changes_while_it_is_enumerated_is_caught()
+        {
+            ChecksTests.Need();
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(0, source);
+            map.TryAdd(1, 1);
+            UnmanagedHashMap<int, int>.Enumerator all = map.GetEnumerator();
+            UnmanagedHashMap<int, int>.Enumerator others = map.GetEnumerator();
+            Assert.IsTrue(all.MoveNext());
+            map[1] = 2;
+            Assert.IsFalse(all.MoveNext());
+            map.TryAdd(2, 1);
+            Assert.Throws<InvalidOperationException>(() => others.MoveNext());
+            UnmanagedHashMap<int, int>.Enumerator late = map.GetEnumerator();
+            map.Dispose();
+            Assert.Throws<ObjectDisposedException>(() => late.MoveNext());
+        }
+
+        [Test]
+        public void a_map_that_could_not_be_indexed_is_refused()
+        {
+            Assert.Throws<OutOfMemoryException>(() => new UnmanagedHashMap<int, int>(int.MaxValue, source));
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(1, source);
+            Assert.Throws<OutOfMemoryException>(() => map.EnsureCapacity(int.MaxValue));
+            Assert.IsTrue(map.TryAdd(1, 1));
+            map.Dispose();
+        }
+
+        [Test]
         public void an_allocator_that_is_gone_gives_no_memory()
         {
             if (allocator == null)
