@@ -139,6 +139,23 @@ def test_every_python_package_of_the_checkout_is_pinned() -> None:
             assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line), line
 
 
+def test_what_builds_a_wheel_names_the_compiler_as_cmake_does(tmp_path: Path) -> None:
+    """ccache, which tells compilers apart by name, then gives the wheel the objects of build/release."""
+    (tmp_path / "ccache").write_text("#!/bin/sh\n")
+    (tmp_path / "ccache").chmod(0o755)
+    hidden = {"CC", "CXX", "BLOCKYARD_CCACHE", "CMAKE_CXX_COMPILER_LAUNCHER"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    done = subprocess.run(
+        ["bash", "-c", '. scripts/compiler-cache; echo "$CMAKE_CXX_COMPILER_LAUNCHER $CC $CXX"'],
+        cwd=ROOT,
+        env=environment | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "ccache cc c++\n"
+
+
 @pytest.fixture
 def parts(tmp_path: Path) -> str:
     for name in ("first", "second", "third"):
