@@ -160,7 +160,23 @@ def test_the_recorders_hook_of_a_buffer_swap_is_no_place_to_change(tmp_path):
             game.free(block, "end_frame()")
 
     advice = advise(play(tmp_path / "game.txt", each_frame))["advice"]
-    assert [one["where"]["function"] for one in advice] == ["render()"]
+    (where,) = [one["where"] for one in advice]
+    assert (where["function"], where["through"]["function"]) == ("render()", "glDraw()")
+
+
+def test_what_a_library_does_for_one_function_tells_nothing_of_another(tmp_path):
+    def drawing(game: Game) -> None:
+        for _ in range(4):
+            game.free(game.allocate(100, "render()", LIBRARY, SHARED), "end_frame()")
+
+    def loading(game: Game) -> None:
+        drawing(game)
+        game.allocate(100, "load()", LIBRARY, SHARED)
+
+    other = play(tmp_path / "other.txt", loading)
+    (advice,) = advise(play(tmp_path / "game.txt", drawing), "--on", other)["advice"]
+    assert [step["function"] for step in advice["contexts"][0]] == ["glAlloc()", "glDraw()", "render()"]
+    assert (advice["on"][0]["holds"], advice["on"][0]["broken"]) == (4 * FRAMES, 0)
 
 
 def test_without_a_function_of_the_program_on_the_stack_that_is_said(tmp_path):

@@ -150,7 +150,7 @@ class Writer {
         if (!recording.foreign[label.function]) {
           Json json = place_json(label);
           const std::uint32_t entry = entry_of(piece.node);
-          if (piece.what == What::temp_scope && entry != journal::no_node) {
+          if (entry != journal::no_node) {
             json["through"] = place_json(recording.label_of(entry));
           }
           return json;
@@ -164,14 +164,19 @@ class Writer {
     return {{"function", function}, {"module", ""}, {"file", ""}, {"line", 0}};
   }
 
-  /// Where a library of the system allocates: the node of its function that the program calls; else no_node.
+  /// Where a library of the system allocates: the node of its function that the program calls; else no_node. The
+  /// recorder's own hook, which may stand between both, is not named.
   std::uint32_t entry_of(std::uint32_t node) const {
     const Recording& recording = advice_.recording;
     const auto nodes = recording.stacks->nodes();
     const std::uint32_t own = recording.own[node];
     if (own == node || !recording.foreign[recording.labels->speaker(node).function]) return journal::no_node;
-    while (nodes[node].parent != own && nodes[node].parent != journal::no_node) node = nodes[node].parent;
-    return node;
+    std::uint32_t entry = journal::no_node;
+    for (; node != own && node != journal::no_node; node = nodes[node].parent) {
+      const std::string& module = recording.labels->text(recording.label_of(node).module);
+      if (!module.starts_with("libblockyard-record.")) entry = node;
+    }
+    return entry;
   }
 
   Json place_json(const sites::Label& label) const {

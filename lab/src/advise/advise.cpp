@@ -40,7 +40,8 @@ Validation halves(const Recording& recording, Words& words) {
   const Window second{.from_ns = middle};
   for (const auto& [from, on] : {std::pair(first, second), std::pair(second, first)}) {
     const Profile half = profile(recording, from, {});
-    const Choice choice = choose(half, recording, contexts_of(half, recording, words));
+    const std::vector<Context> contexts = contexts_of(half, recording, words);
+    const Choice choice = choose(half, recording, words, contexts);
     const Baseline baseline = baseline_of(half, recording);
     result.add(choice.advised, judge(choice.advised, recording, words, {.window = on, .baseline = &baseline}, {}));
   }
@@ -121,7 +122,7 @@ Advice advise(const Options& options, const journal::Progress& progress) {
   }
   advice.contexts = contexts_of(advice.profile, recording, advice.words);
   if (options.wishes.empty()) {
-    advice.choice = choose(advice.profile, recording, advice.contexts);
+    advice.choice = choose(advice.profile, recording, advice.words, advice.contexts);
   } else {
     advice.choice.advised = choose_wishes(options.wishes, advice.profile, recording, advice.words, advice.contexts);
   }

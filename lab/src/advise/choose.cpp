@@ -234,8 +234,8 @@ class ScopeFinder {
 
 class Chooser {
  public:
-  Chooser(const Profile& profile, const Recording& recording, const std::vector<Context>& contexts)
-      : profile_(profile), recording_(recording), contexts_(contexts), scopes_(recording) {}
+  Chooser(const Profile& profile, const Recording& recording, const Words& words, const std::vector<Context>& contexts)
+      : profile_(profile), recording_(recording), words_(words), contexts_(contexts), scopes_(recording) {}
 
   Choice run() {
     std::vector<std::uint32_t> order(profile_.leaves.size());
@@ -340,9 +340,6 @@ class Chooser {
 
   Piece decided(Leaves leaves, std::size_t depth) const {
     Piece piece = piece_of(leaves);
-    const Context& context = contexts_[leaves.front()];
-    piece.contexts.emplace_back(context.begin(),
-                                context.begin() + static_cast<std::ptrdiff_t>(std::min(depth, context.size())));
     const Judgement judgement(piece.tally, profile_, recording_.has_frames(), !piece.scope_function.empty());
     const Decision decision = judgement.decide();
     piece.what = decision.what;
@@ -355,7 +352,26 @@ class Chooser {
       piece.bytes = Judgement(piece.tally, profile_, true, true).bytes(piece.near);
       piece.reason = reason_of(piece);
     }
+    const bool is_plain = piece.what == What::leave && piece.near == What::leave;
+    std::size_t most = 0;
+    for (const std::uint32_t leaf : is_plain ? leaves.first(1) : leaves) {
+      const Context& context = contexts_[leaf];
+      const std::size_t steps = std::min(is_plain ? depth : std::max(depth, steps_to_own(context)), context.size());
+      const Context part(context.begin(), context.begin() + static_cast<std::ptrdiff_t>(steps));
+      if (piece.contexts.empty() || piece.contexts.back() != part) piece.contexts.push_back(part);
+      if (profile_.leaves[leaf].node == piece.node) most = piece.contexts.size() - 1;
+    }
+    std::swap(piece.contexts[0], piece.contexts[most]);
     return piece;
+  }
+
+  /// Up to the first function that is no library's; 0 when there is none. What was seen of a library tells nothing of
+  /// other functions that call it.
+  std::size_t steps_to_own(const Context& context) const {
+    const auto own = std::find_if(context.begin(), context.end(), [this](std::uint32_t word) {
+      return !words_[word].is_place && !words_[word].is_foreign;
+    });
+    return own == context.end() ? 0 : static_cast<std::size_t>(own - context.begin()) + 1;
   }
 
   static Reason reason_of(const Piece& piece) {
@@ -428,6 +444,7 @@ class Chooser {
 
   const Profile& profile_;
   const Recording& recording_;
+  const Words& words_;
   const std::vector<Context>& contexts_;
   ScopeFinder scopes_;
 };
@@ -452,8 +469,9 @@ std::vector<Context> contexts_of(const Profile& profile, const Recording& record
   return result;
 }
 
-Choice choose(const Profile& profile, const Recording& recording, const std::vector<Context>& contexts) {
-  return Chooser(profile, recording, contexts).run();
+Choice choose(const Profile& profile, const Recording& recording, const Words& words,
+              const std::vector<Context>& contexts) {
+  return Chooser(profile, recording, words, contexts).run();
 }
 
 std::vector<Piece> choose_wishes(const std::vector<Wish>& wishes, const Profile& profile, const Recording& recording,
@@ -474,7 +492,7 @@ std::vector<Piece> choose_wishes(const std::vector<Wish>& wishes, const Profile&
       break;
     }
   }
-  const Chooser chooser(profile, recording, contexts);
+  const Chooser chooser(profile, recording, words, contexts);
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     const std::string& site = wishes[i].site;

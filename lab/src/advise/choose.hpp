@@ -20,7 +20,7 @@ struct Piece {
   What what = What::leave;
   What near = What::leave;  ///< what would be better, but for a few blocks
   Reason reason = Reason::none;
-  std::vector<Context> contexts;
+  std::vector<Context> contexts;          ///< that of its most expensive stack first
   std::string scope_function;             ///< temp_scope: where; also of a near miss
   std::uint64_t bytes = 0;                ///< pool: of a block; reserve: N
   std::uint32_t node = journal::no_node;  ///< its most expensive stack
@@ -41,7 +41,8 @@ void rank(std::vector<Piece>& pieces);
 std::vector<Context> contexts_of(const Profile& profile, const Recording& recording, Words& words);
 
 /// Expected O(leaves * depth of contexts).
-Choice choose(const Profile& profile, const Recording& recording, const std::vector<Context>& contexts);
+Choice choose(const Profile& profile, const Recording& recording, const Words& words,
+              const std::vector<Context>& contexts);
 
 /// A site and the change that the user wants there.
 struct Wish {

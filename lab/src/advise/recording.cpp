@@ -231,7 +231,8 @@ std::uint32_t Contexts::function_word(const sites::Label& label) {
     const sites::Labels& labels = *recording_.labels;
     place->second = words_.intern({.function = labels.text(label.function),
                                    .file = labels.text(label.file),
-                                   .module = labels.text(label.module)});
+                                   .module = labels.text(label.module),
+                                   .is_foreign = recording_.foreign[label.function]});
   }
   return place->second;
 }
@@ -259,12 +260,14 @@ Context Contexts::of(std::uint32_t node) {
   std::size_t functions = 0;
   const sites::Label* innermost = nullptr;
   std::uint32_t innermost_frame = 0;
-  for (; node != journal::no_node && functions < most_functions; node = nodes[node].parent) {
+  bool wants_own = recording_.own[node] != journal::no_node;
+  for (; node != journal::no_node && (functions < most_functions || wants_own); node = nodes[node].parent) {
     const std::uint32_t frame = nodes[node].frame;
     if (recording_.stacks->frames()[frame].module == journal::end_marker) break;
     for (const sites::Label& label : labels.of_frame(frame)) {
       if (innermost == nullptr) std::tie(innermost, innermost_frame) = std::pair(&label, frame);
-      if (labels.wraps(label.function) || functions == most_functions) continue;
+      if (labels.wraps(label.function) || (functions >= most_functions && !wants_own)) continue;
+      wants_own = wants_own && recording_.foreign[label.function];
       context.push_back(function_word(label));
       context.push_back(place_word(label, frame));
       ++functions;

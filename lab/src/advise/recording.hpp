@@ -63,6 +63,7 @@ struct Word {
   std::uint64_t place = 0;  ///< line, or the address in the module where lines are not known
   bool is_place = false;
   bool is_address = false;
+  bool is_foreign = false;  ///< a function of a library of the system
 };
 
 /// Steps as numbers that are the same for all recordings. A context is a list of them, from the innermost function
@@ -78,7 +79,8 @@ class Words {
   std::unordered_map<std::string, std::uint32_t> index_;
 };
 
-/// A context has at most so many functions, and as many lines.
+/// A context has at most so many functions, and as many lines; more where all of them belong to a library of the system:
+/// the function of the program that calls it is in the context.
 inline constexpr std::size_t most_functions = 8;
 using Context = std::vector<std::uint32_t>;
 

@@ -11,8 +11,6 @@ from blockyard.sites_tool import percent, size
 
 MOST = 50
 """Changes that the page shows; their numbers fit into a byte. What is further down saves next to nothing."""
-_MOST_FUNCTIONS = 8
-"""Of a context, as in lab/src/advise/recording.hpp."""
 
 _Word = tuple[str, str] | int
 """Of a context: a function of a module, or a line of the function before; line 0 is code without lines."""
@@ -91,18 +89,15 @@ class Changes:
 
     def _context(self, node: int) -> Iterator[_Word]:
         """From the innermost function outwards; those that hand on what they are asked for are passed over."""
-        functions = 0
-        innermost = None
+        innermost, passed_over = None, True
         for label, hands_on in self._labels(node):
             innermost = innermost or label
             if hands_on:
                 continue
             yield label[:2]
             yield label[2]
-            functions += 1
-            if functions == _MOST_FUNCTIONS:
-                return
-        if not functions and innermost is not None:
+            passed_over = False
+        if passed_over and innermost is not None:
             yield innermost[:2]
             yield innermost[2]
 
