@@ -5,7 +5,7 @@
 // that has none left takes one magazine. Each costs one atomic exchange for up to 30 blocks (magazine_ring.hpp). To
 // their slabs these blocks are in use.
 //
-// Bound: 128 KiB of blocks a class, 24 classes, 3 MiB if all are full. Blocks are taken only of classes of which a
+// Bound: 128 KiB of blocks a class, 2.5 MiB if all 24 classes are full. Blocks are taken only of classes of which a
 // thread recently found none, and go back to their slabs three ticks (48 ms) of the janitor's clock after that: a level
 // that is freed leaves none here.
 #pragma once
@@ -103,6 +103,9 @@ class Depot {
       __builtin_prefetch(&ends_[size_class].givers);
     }
   }
+
+  /// Whether a thread looked for blocks of the class within the last ticks.
+  bool is_wanted(unsigned size_class, std::uint16_t tick) const { return is_wanted(ends_[size_class].givers, tick); }
 
   /// Whether give() would find an empty one at the moment.
   bool has_room(unsigned size_class, std::uint16_t tick) {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -62,6 +63,7 @@ void* run(void*) {
   // As a batch thread it never preempts the thread that wakes it, in the middle of that thread's allocation.
   const sched_param none{};
   pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+  prctl(PR_SET_NAME, "by-janitor");
   Naps naps;
   while (settings.janitor) {
     const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
@@ -140,14 +142,11 @@ void start_janitor() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, run, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (error == 0) {
-    pthread_setname_np(thread, "by-janitor");
-  } else {
+  if (pthread_create(&thread, &attributes, run, nullptr) != 0) {
     phase.store(Phase::absent, std::memory_order_relaxed);  // tried again the next time that the reserve runs low
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
   errno = saved;
 }
 

@@ -109,7 +109,7 @@ void show_settings() {
       text, sizeof text,
       "blockyard: heap settings\n"
       "  BLOCKYARD_HEAP_RESERVE=%zu      bytes kept populated and waiting\n"
-      "  BLOCKYARD_HEAP_READY_SLABS=%u   slabs of 16 KiB cut in advance, part of the reserve\n"
+      "  BLOCKYARD_HEAP_READY_SLABS=%u   slabs of 16 KiB cut in advance\n"
       "  BLOCKYARD_HEAP_PERIOD=%u        microseconds between the janitor's rounds\n"
       "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory is not needed before it is given back\n"
       "  BLOCKYARD_HEAP_JANITOR=%d       0: by_heap_frame_end does the janitor's work; set to 1: one thread does, too\n"

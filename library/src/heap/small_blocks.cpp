@@ -55,11 +55,15 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   void* block = nullptr;
   process_depot.take(size_class, tick_now(), [&](const Depot::Magazine& magazine) {
     const std::uint32_t count = magazine_blocks(size_class);
-    // Of the cache [0] is null, the last but one of the magazine the newest, the last is handed out.
+    // Handed out in the order in which they were freed: blocks that were neighbours stay so, and a processor fetches the
+    // next ones ahead. Of the cache [0] is null.
     heap->extend_cache(size_class);
-    copy_blocks(magazine.blocks.data(), heap->first_cached(size_class) + 1, count - 2);
-    heap->set_cached(size_class, magazine.blocks[count - 2], count - 1);
-    block = magazine.blocks[count - 1];
+    void** const cached = heap->first_cached(size_class);
+    for (std::uint32_t each = 2; each < count; ++each) {
+      cached[count - each] = magazine.blocks[each];
+    }
+    heap->set_cached(size_class, magazine.blocks[1], count - 1);
+    block = magazine.blocks[0];
   });
   return block;
 }
@@ -228,7 +232,8 @@ void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
   if (hand_over(heap, block, size_class)) {
     return;
   }
-  if (const std::uint32_t limit = heap->cache_limit(size_class); limit != 0) {
+  const bool wanted = size_class < depot_classes && process_depot.is_wanted(size_class, tick_now());
+  if (const std::uint32_t limit = heap->cache_limit(size_class); limit != 0 && !wanted) {
     heap->set_cache_limit(size_class, limit - 1);
     defer_remote_free(heap, heap->take_cached(cache_place(size_class)));
   }
