@@ -1,4 +1,4 @@
-// The C interface at its edges; tests/analysis/run builds this with AddressSanitizer and UBSan as well.
+// The C interface at its edges; the preset asan runs it with AddressSanitizer and UBSan as well.
 #include "samples/samples.h"
 
 #include <gtest/gtest.h>
