@@ -23,7 +23,7 @@
 
 namespace {
 
-constexpr uint64_t kPeak = uint64_t{48} << 20;
+constexpr uint64_t peak_bytes = uint64_t{48} << 20;
 
 [[noreturn]] void broken(const std::string& sentence) {
   std::fprintf(stderr, "blockyard: %s\n", sentence.c_str());
@@ -90,9 +90,9 @@ unsigned char pattern(const Block& block, size_t at) {
 // Every byte of small blocks, both ends of large ones.
 template <typename Visit>
 void each_checked_byte(size_t size, Visit visit) {
-  constexpr size_t kEnd = 512;
-  for (size_t at = 0; at < size && at < kEnd; ++at) visit(at);
-  for (size_t at = size > kEnd ? (size > 2 * kEnd ? size - kEnd : kEnd) : size; at < size; ++at) visit(at);
+  constexpr size_t edge = 512;
+  for (size_t at = 0; at < size && at < edge; ++at) visit(at);
+  for (size_t at = size > edge ? (size > 2 * edge ? size - edge : edge) : size; at < size; ++at) visit(at);
 }
 
 void fill(const Block& block) {
@@ -194,15 +194,15 @@ void use_sizes_of_zero(Allocator& allocator) {
 }
 
 void use(Allocator& allocator) {
-  constexpr unsigned kThreads = 4;
-  constexpr unsigned kSteps = 40000;
+  constexpr unsigned thread_count = 4;
+  constexpr unsigned steps = 40000;
   Exchange exchange;
   const auto work = [&](unsigned number) {
     allocator.thread_start();
     Random random(number + 1);
     use_sizes_of_zero(allocator);
     std::vector<Block> live(512);
-    for (unsigned step = 0; step < kSteps; ++step) {
+    for (unsigned step = 0; step < steps; ++step) {
       Block& block = live[random() % live.size()];
       const auto action = random() % 8;
       if (block.bytes == nullptr) {
@@ -219,7 +219,7 @@ void use(Allocator& allocator) {
     allocator.thread_stop();
   };
   std::vector<std::thread> threads;
-  for (unsigned number = 1; number < kThreads; ++number) threads.emplace_back(work, number);
+  for (unsigned number = 1; number < thread_count; ++number) threads.emplace_back(work, number);
   work(0);
   for (std::thread& thread : threads) thread.join();
 }
@@ -244,11 +244,11 @@ uint64_t faults(Allocator& allocator) {
     ++ready;
     while (!go) std::this_thread::yield();
     // One block that some allocators keep apart from all others: jemalloc has an arena for those above 8 MiB.
-    constexpr size_t kHuge = size_t{10} << 20;
-    auto* huge = static_cast<unsigned char*>(allocator.allocate(kHuge));
+    constexpr size_t huge_bytes = size_t{10} << 20;
+    auto* huge = static_cast<unsigned char*>(allocator.allocate(huge_bytes));
     if (huge == nullptr) broken("no memory for 10 MiB");
-    for (size_t at = 0; at < kHuge; at += 4096) huge[at] = 1;
-    uint64_t bytes = kHuge;
+    for (size_t at = 0; at < huge_bytes; at += 4096) huge[at] = 1;
+    uint64_t bytes = huge_bytes;
     for (unsigned step = 0; step < 200000; ++step) {
       Block& block = live[random() % live.size()];
       if (block.bytes != nullptr) {
@@ -257,7 +257,7 @@ uint64_t faults(Allocator& allocator) {
         block.bytes = nullptr;
       }
       const size_t size = pick_size(random);
-      if (bytes + size > kPeak / 2) continue;
+      if (bytes + size > peak_bytes / 2) continue;
       block = {static_cast<unsigned char*>(allocator.allocate(size)), size, 16, 0};
       if (block.bytes == nullptr) broken("no memory for " + std::to_string(size) + " bytes");
       bytes += size;
@@ -266,7 +266,7 @@ uint64_t faults(Allocator& allocator) {
     }
     ++done;
     while (!leave) std::this_thread::yield();
-    allocator.free(huge, kHuge, 16);
+    allocator.free(huge, huge_bytes, 16);
     for (Block& block : live) {
       if (block.bytes != nullptr) allocator.free(block.bytes, block.size, 16);
     }
@@ -295,9 +295,9 @@ const by_adapter& load(const char* path, const char* options, bool populate) {
   by_adapter_setup setup{};
   setup.abi = BY_ADAPTER_ABI;
   setup.threads = 4;
-  setup.peak_bytes = kPeak;
-  setup.peak_blocks = kPeak / 256;
-  setup.pool_bytes = 2 * kPeak;
+  setup.peak_bytes = peak_bytes;
+  setup.peak_blocks = peak_bytes / 256;
+  setup.pool_bytes = 2 * peak_bytes;
   setup.populate = populate ? 1 : 0;
   setup.options = options;
   setup.error = error.data();
