@@ -79,8 +79,8 @@ class Words {
   std::unordered_map<std::string, std::uint32_t> index_;
 };
 
-/// A context has at most so many functions, and as many lines; more where all of them belong to a library of the system:
-/// the function of the program that calls it is in the context.
+/// A context has at most so many functions, and as many lines. It has more where all of them belong to a library of the
+/// system: the function of the program that calls it is in the context.
 inline constexpr std::size_t most_functions = 8;
 using Context = std::vector<std::uint32_t>;
 
