@@ -5,7 +5,8 @@ namespace Blockyard.Sockets
 {
     /// <summary>A batch of datagrams that are received or sent together, in one block of unmanaged memory.</summary>
     /// <remarks>
-    /// The constructor allocates all memory. One thread at a time. The finalizer frees a batch that was not disposed.
+    /// The constructor allocates all memory. One thread at a time. The finalizer frees a batch that was not disposed. A
+    /// span of a datagram does not keep the batch alive.
     /// </remarks>
     public unsafe class DatagramBatch : IDisposable
     {

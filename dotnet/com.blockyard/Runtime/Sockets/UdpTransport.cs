@@ -25,9 +25,16 @@ namespace Blockyard.Sockets
         internal virtual int ReceiveBatch(DatagramBatch batch)
         {
             int count = 0;
-            while (count < batch.Capacity && TryReceive(batch.Room(count), out Received received))
+            try
             {
-                batch.Set(count++, received);
+                while (count < batch.Capacity && TryReceive(batch.Room(count), out Received received))
+                {
+                    batch.Set(count++, received);
+                }
+            }
+            catch (SocketException) when (count > 0)
+            {
+                // The datagrams before it must not be lost. An error that lasts is thrown by the next call.
             }
 
             return count;
@@ -36,9 +43,16 @@ namespace Blockyard.Sockets
         internal virtual int SendBatch(DatagramBatch batch, int first)
         {
             int sent = first;
-            while (sent < batch.Count && TrySend(batch[sent], batch.AddressOf(sent)))
+            try
             {
-                sent++;
+                while (sent < batch.Count && TrySend(batch[sent], batch.AddressOf(sent)))
+                {
+                    sent++;
+                }
+            }
+            catch (SocketException) when (sent > first)
+            {
+                // The next call begins at this datagram and throws.
             }
 
             return sent - first;

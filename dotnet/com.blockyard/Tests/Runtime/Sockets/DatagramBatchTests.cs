@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Generic;
 using System.Net;
+using System.Net.Sockets;
 using Blockyard.Diagnostics;
 using Blockyard.Memory;
 using Blockyard.Sockets;
@@ -190,6 +191,32 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void an_error_within_a_batch_is_thrown_by_the_call_that_begins_with_it()
+        {
+            using (DatagramBatch batch = new DatagramBatch(3, 10))
+            {
+                batch.TryAdd(new byte[1], Server.LocalAddress);
+                batch.TryAdd(new byte[2], new SocketAddr(Loopback, 0));
+                batch.TryAdd(new byte[3], Server.LocalAddress);
+                Assert.AreEqual(1, Client.SendBatch(batch));
+                Assert.Throws<SocketException>(() => Client.SendBatch(batch, 1));
+                Assert.AreEqual(1, Client.SendBatch(batch, 2));
+                Assert.AreEqual(2, Server.ReceiveBatch(batch));
+                Assert.AreEqual(3, batch[1].Length);
+            }
+        }
+
+        [Test]
+        public void datagrams_that_came_before_an_error_are_not_lost()
+        {
+            using (DatagramBatch batch = new DatagramBatch(3, 10))
+            {
+                Assert.AreEqual(1, new FailsAtSecond().ReceiveBatch(batch));
+                Assert.Throws<SocketException>(() => new FailsAtSecond { Calls = 1 }.ReceiveBatch(batch));
+            }
+        }
+
+        [Test]
         public void one_batch_receives_and_sends_by_turns()
         {
             using (DatagramBatch outgoing = new DatagramBatch(8, 40))
@@ -343,5 +370,25 @@ namespace Blockyard.Tests
             public int Sequence;
         }
 #pragma warning restore CS0649
+
+        /// <summary>A back end whose second receive fails.</summary>
+        private sealed class FailsAtSecond : UdpTransport
+        {
+            internal int Calls { get; set; }
+
+            internal override bool TryReceive(Span<byte> buffer, out Received received)
+            {
+                received = default;
+                return Calls++ == 0 ? true : throw new SocketException((int)SocketError.NetworkDown);
+            }
+
+            internal override bool TrySend(ReadOnlySpan<byte> datagram, in SocketAddr to) => false;
+
+            internal override bool Wait(int milliseconds) => false;
+
+            internal override void Wake()
+            {
+            }
+        }
     }
 }
