@@ -1,8 +1,11 @@
 using System;
+using System.Reflection;
 using Blockyard.Memory;
+using Blockyard.Samples;
 using NUnit.Framework;
 using Unity.Collections;
 using Unity.Collections.LowLevel.Unsafe;
+using Unity.Jobs;
 
 namespace Blockyard.Tests
 {
@@ -56,6 +59,51 @@ namespace Blockyard.Tests
             {
                 Assert.AreEqual(0, view.Array.Length);
             }
+        }
+
+        [Test]
+        public unsafe void a_job_may_have_regions_pointers_and_handles_as_fields()
+        {
+            using UnmanagedAllocator<int> allocator = new UnmanagedAllocator<int>();
+            Ptr<int> result = allocator.AllocatePtr();
+            Span<byte> scratch = UnmanagedMemory.MallocSpan<byte>(64, Lifetime.TempJob);
+            fixed (byte* start = scratch)
+            {
+                new Counting
+                {
+                    Scratch = new BumpRegion(start, scratch.Length),
+                    Result = result,
+                    Last = allocator.AllocateHandle(),
+                }.Run();
+                Assert.AreEqual(64, result.Value);
+                Assert.Throws<InvalidOperationException>(() => new Pointing { Start = (byte*)result.Address }.Run());
+            }
+
+            UnmanagedMemory.Free(scratch, Lifetime.TempJob);
+        }
+
+        [Test]
+        public void the_sample_of_a_job_runs()
+        {
+            MethodInfo update = typeof(SmoothHeights).GetMethod(
+                "Update", BindingFlags.Instance | BindingFlags.NonPublic)!;
+            Assert.DoesNotThrow(() => update.Invoke(new SmoothHeights(), null));
+        }
+
+        private struct Counting : IJob
+        {
+            public BumpRegion Scratch;
+            public Ptr<int> Result;
+            public Handle<int> Last;
+
+            public void Execute() => Result.Value = (int)Scratch.BytesLeft;
+        }
+
+        private unsafe struct Pointing : IJob
+        {
+            public byte* Start;
+
+            public void Execute() => *Start = 1;
         }
     }
 }

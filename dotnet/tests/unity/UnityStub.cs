@@ -49,6 +49,9 @@ namespace Unity.Burst
 
 namespace Unity.Jobs
 {
+    using System.Reflection;
+    using Unity.Collections.LowLevel.Unsafe;
+
     public interface IJob
     {
         void Execute();
@@ -57,7 +60,34 @@ namespace Unity.Jobs
     public static class IJobExtensions
     {
         public static void Run<T>(this T job)
-            where T : struct, IJob => job.Execute();
+            where T : struct, IJob
+        {
+            CheckFields(typeof(T));
+            job.Execute();
+        }
+
+        /// <summary>What Unity's job debugger does in the editor.</summary>
+        private static void CheckFields(Type type)
+        {
+            const BindingFlags All = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
+            foreach (FieldInfo field in type.GetFields(All))
+            {
+                if (field.IsDefined(typeof(NativeDisableUnsafePtrRestrictionAttribute), false))
+                {
+                    continue;
+                }
+
+                if (field.FieldType.IsPointer)
+                {
+                    throw new InvalidOperationException(type.Name + "." + field.Name + " uses unsafe pointers.");
+                }
+
+                if (field.FieldType.IsValueType && !field.FieldType.IsPrimitive)
+                {
+                    CheckFields(field.FieldType);
+                }
+            }
+        }
     }
 }
 
@@ -77,6 +107,7 @@ namespace Unity.Collections
     public unsafe struct NativeArray<T>
         where T : struct
     {
+        [NativeDisableUnsafePtrRestriction]
         internal void* Buffer;
         internal AtomicSafetyHandle Safety;
 
@@ -107,6 +138,11 @@ namespace Unity.Collections
 
 namespace Unity.Collections.LowLevel.Unsafe
 {
+    [AttributeUsage(AttributeTargets.Field)]
+    public sealed class NativeDisableUnsafePtrRestrictionAttribute : Attribute
+    {
+    }
+
     public static class UnsafeUtility
     {
         public static int SizeOf<T>() => 0;

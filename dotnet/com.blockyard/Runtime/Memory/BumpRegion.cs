@@ -1,5 +1,8 @@
 using System;
 using System.Runtime.CompilerServices;
+#if UNITY_5_3_OR_NEWER
+using Unity.Collections.LowLevel.Unsafe;
+#endif
 
 namespace Blockyard.Memory
 {
@@ -13,7 +16,14 @@ namespace Blockyard.Memory
     /// </remarks>
     public unsafe struct BumpRegion
     {
+#if UNITY_5_3_OR_NEWER
+        // Else Unity's job debugger refuses jobs with such a field.
+        [NativeDisableUnsafePtrRestriction]
+#endif
         private byte* cursor;
+#if UNITY_5_3_OR_NEWER
+        [NativeDisableUnsafePtrRestriction]
+#endif
         private byte* end;
 
         /// <summary>Begins at the start of a block.</summary>

@@ -1,4 +1,7 @@
 using System;
+#if UNITY_5_3_OR_NEWER
+using Unity.Collections.LowLevel.Unsafe;
+#endif
 
 namespace Blockyard.Memory
 {
@@ -13,6 +16,10 @@ namespace Blockyard.Memory
     public readonly unsafe struct Ptr<T> : IEquatable<Ptr<T>>
         where T : unmanaged
     {
+#if UNITY_5_3_OR_NEWER
+        // Else Unity's job debugger refuses jobs with such a field.
+        [NativeDisableUnsafePtrRestriction]
+#endif
         private readonly T* address;
 
         /// <summary>Wraps an address, which must be aligned for <typeparamref name="T"/> or be null.</summary>
