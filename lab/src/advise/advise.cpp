@@ -51,7 +51,7 @@ Validation halves(const Recording& recording, Words& words) {
 /// One scope for sites that take turns would hold the blocks of all of them to the end of the function: such sites had
 /// better have a scope each. False when there is none.
 bool split_scopes(std::vector<Piece>& advised, const Verdict& verdict) {
-  constexpr std::uint64_t little = 64 * 1024;
+  constexpr std::uint64_t little = std::uint64_t{64} << 10;
   std::vector<Piece> result;
   for (std::size_t i = 0; i < advised.size(); ++i) {
     const Evidence& evidence = verdict.pieces[i];

@@ -28,7 +28,7 @@ constexpr double most_frames = 0.5;
 constexpr double alike_share = 0.98;
 constexpr std::uint64_t most_kept = 4;  ///< blocks a frame that a program keeps by hand
 constexpr std::uint64_t least_pooled = 256;
-constexpr std::uint64_t largest_pooled = 32 * 1024;
+constexpr std::uint64_t largest_pooled = std::uint64_t{32} << 10;
 /// A group may have so many members that die early: they only wait for the rewind.
 constexpr double most_loose = 0.1;
 /// What dies later than this in the recording dies with the program.
