@@ -179,6 +179,17 @@ def test_what_a_library_does_for_one_function_tells_nothing_of_another(tmp_path)
     assert (advice["on"][0]["holds"], advice["on"][0]["broken"]) == (4 * FRAMES, 0)
 
 
+def test_changes_of_one_kind_at_one_place_are_one_row(tmp_path):
+    def each_frame(game: Game) -> None:
+        for library in (LIBRARY, SHARED):
+            for _ in range(4):
+                game.free(game.allocate(100, "render()", library), "end_frame()")
+
+    (advice,) = advise(play(tmp_path / "game.txt", each_frame))["advice"]
+    assert (advice["what"], advice["where"]["function"], len(advice["contexts"])) == ("temp", "render()", 2)
+    assert advice["evidence"]["lives"] == 8 * FRAMES
+
+
 def test_without_a_function_of_the_program_on_the_stack_that_is_said(tmp_path):
     game = Game(tmp_path / "game.txt")
     for _ in range(FRAMES):

@@ -252,6 +252,10 @@ def test_calls_of_a_function_without_a_name_are_one_site_and_lines_tell_them_apa
         ("libgame.so+0x90", "libgame.so+0x102"): 1,
     }
     assert "libgame.so+0x80 libgame.so+0x101\n" in blockyard("sites", game, "--by", "line").stdout
+    said = " ".join(blockyard("sites", game).stdout.split())
+    assert "Functions of libgame.so have addresses instead of names" in said
+    assert r"If libgame.so+0x80 is the program's own malloc, --skip 'libgame\.so\+0x80$' lets its callers" in said
+    assert set(by_name(game, "--skip", r"libgame\.so\+0x80$")) == {"main", "libgame.so+0x90"}
     anonymous = tmp_path / "anonymous.byj"
     assert blockyard("convert", game, "--anonymous", "-o", anonymous).returncode == 0
     assert set(by_name(anonymous)) == {"module-0+0x80", "module-0+0x90"}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from blockyard import journal_tool, native
+from blockyard.counted import listed
 
 BY = ("function", "line", "module", "tag", "stack")
 SORTS = ("allocations", "bytes", "frame", "worst-frame", "peak", "end", "same-frame", "shared")
@@ -34,6 +36,19 @@ def name(site: dict[str, Any]) -> str:
         return "(no call stack)"
     where = os.path.basename(site["file"]) if "line" in site else ""
     return f"{site['function']} {where}:{site['line']}" if site.get("line") else f"{site['function']} {where}".rstrip()
+
+
+def is_nameless(function: str) -> bool:
+    """Whether it is called by its address in a module."""
+    return re.search(r"\+0x[0-9a-f]+$", function) is not None
+
+
+def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
+    """What to do about functions of these modules that have no names."""
+    return (
+        f"Functions of {listed(modules)} have addresses instead of names: with its debug symbols (-g, or the "
+        f"distribution's -dbgsym package) 'blockyard names {journal}' finds them."
+    )
 
 
 def size(count: float) -> str:

@@ -384,19 +384,45 @@ class Chooser {
            piece.tally.worst_frame_cost < least_worst_part * profile_.worst_frame_cost;
   }
 
-  /// Groups of one lifetime are one arena, and blocks of one function's scope are one scope.
+  /// The function and line (0 where none is known) at which to change.
+  using Place = std::pair<std::uint32_t, std::uint32_t>;
+
+  Place place_of(const Piece& piece) const {
+    std::uint32_t function = 0;
+    for (const std::uint32_t word : piece.contexts.front()) {
+      if (!words_[word].is_place) function = word;
+    }
+    const auto nodes = recording_.stacks->nodes();
+    for (std::uint32_t node = piece.node; node != journal::no_node; node = nodes[node].parent) {
+      for (const sites::Label& label : recording_.labels->of_frame(nodes[node].frame)) {
+        if (recording_.labels->text(label.function) == words_[function].function) return {function, label.line};
+      }
+    }
+    return {function, 0};
+  }
+
+  /// Groups of one lifetime are one arena, blocks of one function's scope are one scope, and what changes alike at one
+  /// place is one change.
   void merge(std::vector<Piece>& pieces) const {
     std::vector<Piece> merged;
+    std::vector<Place> places;
     for (Piece& piece : pieces) {
+      const Place place = place_of(piece);
+      std::size_t at = 0;
       const auto partner = std::find_if(merged.begin(), merged.end(), [&](const Piece& other) {
+        const bool is_same_place = places[at++] == place;
         if (other.what != piece.what) return false;
         if (piece.what == What::temp_scope) return other.scope_function == piece.scope_function;
-        return piece.what == What::rewindable && die_together(other, piece);
+        if (piece.what == What::rewindable) return die_together(other, piece);
+        const bool shares = piece.what == What::temp || piece.what == What::temp_job || piece.what == What::pool;
+        return shares && is_same_place && other.bytes == piece.bytes;
       });
       if (partner == merged.end()) {
         merged.push_back(std::move(piece));
+        places.push_back(place);
         continue;
       }
+      if (partner->near != piece.near) partner->near = What::leave;
       if (piece.what == What::temp_scope) {
         if (partner->parts.empty()) partner->parts.push_back(*partner);
         partner->parts.push_back(piece);

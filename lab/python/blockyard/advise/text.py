@@ -1,7 +1,6 @@
 """Advice in words, answers first, at eighty columns."""
 
 import os
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import Any
 from blockyard.advise import code
 from blockyard.counted import counted, listed
 from blockyard.durations import duration, moment
-from blockyard.sites_tool import percent, shortened, size
+from blockyard.sites_tool import is_nameless, percent, shortened, size, without_symbols
 
 _WIDTH = 80
 _IN_ANSWER = 3
@@ -392,17 +391,14 @@ def remarks(report: dict[str, Any]) -> list[str]:
     if not report["has_names"]:
         said += _wrapped(f"Addresses have no names yet: 'blockyard names {report['journal']}' finds them.")
     elif nameless := _nameless(report):
-        said += _wrapped(
-            f"Functions of {listed(nameless)} have addresses instead of names: with its debug symbols (-g, or the "
-            f"distribution's -dbgsym package) 'blockyard names {report['journal']}' finds them."
-        )
+        said += _wrapped(without_symbols(nameless, report["journal"]))
     return said + [line for note in report["notes"] for line in _wrapped(f"Note: {note}.")]
 
 
 def _nameless(report: dict[str, Any]) -> list[str]:
     """Modules whose functions the advice can name by addresses only."""
     places = [advice["where"] for advice in report["advice"]]
-    found = Counter(one["module"] for one in places if re.search(r"\+0x[0-9a-f]+$", one["function"]))
+    found = Counter(one["module"] for one in places if is_nameless(one["function"]))
     return [module for module, _ in found.most_common(_IN_ANSWER)]
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import click
 from blockyard import journal_tool, options, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
-from blockyard.sites_tool import name, percent, shortened, size
+from blockyard.sites_tool import is_nameless, name, percent, shortened, size, without_symbols
 
 _WIDTH = 80
 _FRAMES_SHOWN = 12
@@ -83,7 +84,7 @@ def command(
 
 def lines(journal: Path, result: dict[str, Any], by: str, sort: str) -> list[str]:
     """The answer, then a table of two or more lines for each site."""
-    said = [*textwrap.wrap(_answer(result, sort), _WIDTH, break_on_hyphens=False), ""]
+    said = [*_wrapped(_answer(result, sort)), ""]
     said.append("allocations  share     bytes  per frame   at peak    at end  same frame")
     for site in result["sites"]:
         said += _rows(site, result, by)
@@ -167,6 +168,12 @@ def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
         said.append("The program marked no frames; a frame here is a sixtieth of a second.")
     if not result["has_names"] and any("function" in site for site in result["sites"]):
         said.append(f"Addresses have no names yet: 'blockyard names {journal}' finds them.")
+    elif is_nameless(first := result["sites"][0].get("function", "")):
+        said += _wrapped(without_symbols([result["sites"][0]["module"]], journal))
+        if result["sites"][0]["allocations"] * 2 > result["all"]["allocations"]:
+            said += _wrapped(
+                f"If {first} is the program's own malloc, --skip '{re.escape(first)}$' lets its callers stand for it."
+            )
     if result["without_stack"]:
         share = percent(result["without_stack"], result["all"]["allocations"])
         said.append(f"{counted(result['without_stack'], 'allocation')} ({share}) have no call stack.")
@@ -174,6 +181,10 @@ def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
         share = percent(result["incomplete_stacks"], result["all"]["allocations"])
         said.append(f"{share} of the allocations have an incomplete stack; --by stack says why.")
     return said + [f"Note: {note}." for note in result["notes"]]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
 def _csv(result: dict[str, Any]) -> str:
