@@ -6,7 +6,7 @@ import numpy as np
 
 from blockyard.analysis import samples, worst_frames
 from blockyard.analysis.causes import MACHINE
-from blockyard.analysis.figures import AllocatorFigures, open_rows
+from blockyard.analysis.figures import SLOWEST, AllocatorFigures, open_rows
 from blockyard.analysis.latency import P50, P999, Percentile
 from blockyard.analysis.passes import Rows
 from blockyard.analysis.sites import Sites
@@ -177,17 +177,23 @@ def _in_pages(blocks: np.ndarray, sites: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def _slow_rows(one: AllocatorFigures, run: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Event numbers and times of the slow events of one repeat."""
-    limit = SLOW_NS * one.runs.ticks_per_ns / run.scale
-    found = []
-    for begin in range(0, len(run.rows), _CHUNK):
-        chunk = run.rows[begin : begin + _CHUNK]
-        # What is slow without floors is few; only that is copied.
-        slow = np.flatnonzero(chunk["call"] + chunk["touch"].astype(np.uint64) > limit)
-        found.append(chunk[slow])
-    rows = np.concatenate(found) if found else run.rows[:0]
+    kept, limit = one.digest.slowest(), SLOW_NS * one.runs.ticks_per_ns
+    if len(kept) < SLOWEST or kept["ticks"][-1] + 1 < limit:  # the digest's ticks are rounded
+        rows = run.rows[np.sort(kept["row"])]
+    else:
+        rows = _perhaps_slow(run, limit / run.scale)
     ns = run.ticks(rows) / one.runs.ticks_per_ns
     chosen = (ns > SLOW_NS) & _own(one, rows)
     return rows["event"][chosen], ns[chosen]
+
+
+def _perhaps_slow(run: Rows, limit: float) -> np.ndarray:
+    """Rows above the limit with the timer's floor. What is slow with it is few; only that is copied."""
+    found = []
+    for begin in range(0, len(run.rows), _CHUNK):
+        chunk = run.rows[begin : begin + _CHUNK]
+        found.append(chunk[np.flatnonzero(chunk["call"] + chunk["touch"].astype(np.uint64) > limit)])
+    return np.concatenate(found) if found else run.rows[:0]
 
 
 def _undisturbed(one: AllocatorFigures, run: Rows, places: np.ndarray) -> np.ndarray:

@@ -127,9 +127,10 @@ class Sites:
 
     def nodes_of(self, events: np.ndarray) -> np.ndarray:
         """The leaf node of each event number; NONE for one that the file does not know."""
-        numbers = np.asarray(events, np.int64)
-        known = numbers < len(self.by_event)
-        return np.where(known, self.by_event[np.where(known, numbers, 0)], np.uint32(NONE))
+        if not len(events) or events.max() < len(self.by_event):
+            return self.by_event[events]
+        known = events < len(self.by_event)
+        return np.where(known, self.by_event[np.where(known, events, 0)], np.uint32(NONE))
 
     def groups(self, skip: str | None = None) -> Groups:
         """Sites by function. Functions that the regular expression `skip` matches do not speak for a stack."""

@@ -188,4 +188,4 @@ def by_node(found: Sites, leaves: np.ndarray, weights: np.ndarray | None = None)
 
 def leaves(found: Sites, events: np.ndarray) -> np.ndarray:
     """Of each event its node, or one more than there are."""
-    return np.minimum(found.nodes_of(events), len(found.parent)).astype(np.uint32)
+    return np.minimum(found.nodes_of(events), np.uint32(len(found.parent)))

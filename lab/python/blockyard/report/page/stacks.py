@@ -88,12 +88,10 @@ def prepare(
             break
     shared, group, groups = cells.columns(columns or least)
     shared |= parts
-    frame = _frame_of_rows(members[0], seen.event)
+    frame = _frame_of_rows(members[0], seen)
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         times = list(pool.map(lambda one: _times(one, group, groups, frame), members))
-    pack = _pack(
-        tree, shared, seen.alive_at_start(found, tree), np.union1d(np.flatnonzero(np.bincount(seen.leaf)), slow)
-    )
+    pack = _pack(tree, shared, seen.alive_at_start(found, tree), np.union1d(seen.used, slow))
     facts = {
         "columns": columns or least,
         "without": float((seen.leaf == len(found.parent)).mean()) if len(seen.leaf) else 0.0,
@@ -113,14 +111,18 @@ class _Seen:
         rows = samples.rows(timeline.reference(section).folder / "samples.npy")
         self.event = np.ascontiguousarray(rows["event"])
         self.free = rows["kind"] == FREE
+        self.mallocs, self.frees = np.flatnonzero(~self.free), np.flatnonzero(self.free)
         self.size = rows["size"].astype(np.float64)
         self.leaf = stack_tree.leaves(found, self.event)
+        self.used = np.flatnonzero(np.bincount(self.leaf))
+        self.requested = stack_tree.by_node(found, self.leaf[self.mallocs], self.size[self.mallocs])
+        self.thread = rows["thread"]
         self.column = np.minimum(rows["start"] * (tiles.COLUMNS / end_ns), tiles.COLUMNS - 1).astype(np.uint32)
         self.pair = section.arrays().get("pair")
         self.died, self.died_column = self._deaths()
 
     def _deaths(self) -> tuple[np.ndarray, np.ndarray]:
-        born = np.flatnonzero(~self.free)
+        born = self.mallocs
         if self.pair is None or not len(self.event):
             return born[:0], self.column[:0]
         born = born[self.event[born] < len(self.pair)]
@@ -144,20 +146,18 @@ class _Seen:
 
     def weights(self, found: Sites) -> list[np.ndarray]:
         """The figures that a node has to have much of to be shown."""
-        mallocs, nothing = ~self.free, np.zeros(1)
+        nothing = np.zeros(1)
         return [
-            stack_tree.by_node(found, self.leaf[mallocs]),
-            stack_tree.by_node(found, self.leaf[mallocs], self.size[mallocs]),
-            stack_tree.by_node(found, self.leaf[self.free]),
+            stack_tree.by_node(found, self.leaf[self.mallocs]),
+            self.requested,
+            stack_tree.by_node(found, self.leaf[self.frees]),
             np.append(found.peak_bytes, nothing),
             np.append(found.end_bytes, nothing),
         ]
 
     def alive_at_start(self, found: Sites, tree: Tree) -> np.ndarray:
         """Bytes by node of the tree: those alive at the end less what came and went."""
-        mallocs = ~self.free
-        bytes_of = np.append(found.end_bytes, 0).astype(np.float64)
-        bytes_of -= stack_tree.by_node(found, self.leaf[mallocs], self.size[mallocs])
+        bytes_of = np.append(found.end_bytes, 0).astype(np.float64) - self.requested
         bytes_of += stack_tree.by_node(found, self.leaf[self.died], self.size[self.died])
         there = np.flatnonzero(bytes_of > 0)
         there = there[tree.site[there] != NONE]
@@ -168,15 +168,14 @@ class _Cells:
     """What each node that has figures did, by column."""
 
     def __init__(self, seen: _Seen, tree: Tree) -> None:
-        self._nodes = np.unique(tree.site[np.flatnonzero(np.bincount(seen.leaf))])
-        place = np.zeros(len(tree.parent), np.uint32)
-        place[self._nodes] = np.arange(len(self._nodes), dtype=np.uint32)
+        self._nodes = np.unique(tree.site[seen.used])
+        place = np.zeros(len(tree.site), np.uint32)  # of nodes that are not used anything
+        place[seen.used] = np.searchsorted(self._nodes, tree.site[seen.used])
         self._rows = len(seen.leaf)
-        here = place[tree.site[seen.leaf]]
-        mallocs, frees = np.flatnonzero(~seen.free), np.flatnonzero(seen.free)
+        here = place[seen.leaf]
         self._kinds = {
-            "malloc": (mallocs, seen.column[mallocs], here[mallocs], seen.size[mallocs]),
-            "free": (frees, seen.column[frees], here[frees], seen.size[frees]),
+            "malloc": (seen.mallocs, seen.column[seen.mallocs], here[seen.mallocs], seen.size[seen.mallocs]),
+            "free": (seen.frees, seen.column[seen.frees], here[seen.frees], seen.size[seen.frees]),
             "died": (seen.died, seen.died_column, here[seen.died], seen.size[seen.died]),
         }
 
@@ -253,27 +252,27 @@ def _slow(found: Sites, seen: _Seen, members: Sequence[AllocatorFigures]) -> tup
     return order[total[order] > 0], total
 
 
-def _frame_of_rows(one: AllocatorFigures, event: np.ndarray) -> np.ndarray | None:
-    """Of each event the judged frame that it is in; ALL where it is in none. None where there are no frames."""
+def _frame_of_rows(one: AllocatorFigures, seen: _Seen) -> np.ndarray | None:
+    """Of each event the judged frame that it is in; ALL where it is in none, as on other threads. None where there are
+    no frames."""
     cut = one.cuts.frames
     if not isinstance(cut, FrameCut) or not cut.frames or one.frames is None:
         return None
-    edges = np.searchsorted(event, cut.edges)
+    edges = np.searchsorted(seen.event, cut.edges)
     frame = np.arange(cut.frames, dtype=np.uint32)
     if one.cuts.judged_phase is not None:
         frame[~one.cuts.frames_in(one.cuts.judged_phase)] = ALL
-    found = np.full(len(event), ALL, np.uint32)
+    found = np.full(len(seen.event), ALL, np.uint32)
     found[edges[0] : edges[-1]] = np.repeat(frame, np.diff(edges))
+    if cut.thread != ALL:
+        found[seen.thread != cut.thread] = ALL
     return found
 
 
 def _times(one: AllocatorFigures, group: np.ndarray, groups: int, frame: np.ndarray | None) -> dict[str, np.ndarray]:
     """By cell, of one repeat on average. Attributed and inherent are what as-run has more, in steps."""
-    opened = open_rows(one.runs, one.gross)
-    thread, weights = one.cuts.frames.thread if frame is not None else ALL, None
+    opened, weights = open_rows(one.runs, one.gross), None
     if frame is not None and one.frames is not None:
-        if thread != ALL:
-            frame = np.where(opened[0].rows["thread"] == thread, frame, np.uint32(ALL))
         excess = {view: _excess(one, view) for view in View}
         weights = passes.Weights(frame, excess[View.AS_RUN], excess[View.INHERENT], excess[View.ATTRIBUTED])
     sums, over = passes.group_times(opened, group, groups, weights)
