@@ -57,11 +57,19 @@ struct Op {
   std::uint8_t kind;
   std::uint8_t alignment_log2;  ///< of the block; natural_alignment_log2 where none was asked, and after a reallocate
 
-  [[nodiscard]] std::uint64_t size() const { return (std::uint64_t{size_high} << 32) | size_low; }
-  void set_size(std::uint64_t size) {
-    size_low = static_cast<std::uint32_t>(size);
-    size_high = static_cast<std::uint16_t>(size >> 32);
+  /// One that is due at once.
+  static Op of(std::uint8_t kind, std::uint32_t event, std::uint32_t slot, std::uint64_t size,
+               std::uint8_t alignment_log2 = 0, std::uint32_t after = none) {
+    return {.event = event,
+            .slot = slot,
+            .delta_ns = 0,
+            .after = after,
+            .size_low = static_cast<std::uint32_t>(size),
+            .size_high = static_cast<std::uint16_t>(size >> 32),
+            .kind = kind,
+            .alignment_log2 = alignment_log2};
   }
+  [[nodiscard]] std::uint64_t size() const { return (std::uint64_t{size_high} << 32) | size_low; }
 };
 static_assert(sizeof(Op) == 24 && alignof(Op) == 4);
 

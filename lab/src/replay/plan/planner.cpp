@@ -229,16 +229,8 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
     blocks[slot] = block;
     slot_of_block.insert(block.id + 1, slot);
     if (thread >= preamble.size()) preamble.resize(thread + 1);
-    Op op{.event = block.giver,
-          .slot = slot,
-          .delta_ns = 0,
-          .after = none,
-          .size_low = 0,
-          .size_high = 0,
-          .kind = static_cast<std::uint8_t>(block.kind),
-          .alignment_log2 = block.alignment_log2};
-    op.set_size(block.size);
-    preamble[thread].push_back(op);
+    preamble[thread].push_back(
+        Op::of(static_cast<std::uint8_t>(block.kind), block.giver, slot, block.size, block.alignment_log2));
     facts_.header.preamble_bytes += block.size;
     facts_.largest_bytes = std::max(facts_.largest_bytes, block.size);
   }
@@ -256,16 +248,8 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
 void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot,
                    std::uint32_t after, std::uint64_t size, std::uint8_t alignment_log2) {
   if (const auto frame_end = routes_.frame_end_before(thread)) writer_.add(thread, *frame_end);
-  Op op{.event = number,
-        .slot = slot,
-        .delta_ns = 0,
-        .after = after,
-        .size_low = 0,
-        .size_high = 0,
-        .kind = static_cast<std::uint8_t>(event.kind),
-        .alignment_log2 = alignment_log2};
-  op.set_size(size);
-  append(event.time_ns, thread, op);
+  append(event.time_ns, thread,
+         Op::of(static_cast<std::uint8_t>(event.kind), number, slot, size, alignment_log2, after));
   ++facts_.header.measured_events;
   facts_.header.duration_ns = event.time_ns - facts_.header.origin_ns;
 }
@@ -276,16 +260,7 @@ void Planner::append(std::uint64_t event_ns, std::uint32_t thread, Op op) {
   std::uint64_t delta_ns = time_ns - last_ns_[thread];
   last_ns_[thread] = time_ns;
   if (delta_ns > 0xffff'ffffu) {
-    Op pause{.event = op.event,
-             .slot = 0,
-             .delta_ns = 0,
-             .after = none,
-             .size_low = 0,
-             .size_high = 0,
-             .kind = kind_pause,
-             .alignment_log2 = 0};
-    pause.set_size(std::min(delta_ns, max_size));
-    writer_.add(thread, pause);
+    writer_.add(thread, Op::of(kind_pause, op.event, 0, std::min(delta_ns, max_size)));
     delta_ns = 0;
   }
   op.delta_ns = static_cast<std::uint32_t>(delta_ns);

@@ -12,17 +12,6 @@ constexpr std::size_t most_looked_at = 32;
 
 bool has_room(RouteKind kind) { return kind == RouteKind::reserve || kind == RouteKind::keep; }
 
-Op special(std::uint8_t kind, std::uint32_t event, std::uint32_t slot, std::uint32_t size) {
-  return {.event = event,
-          .slot = slot,
-          .delta_ns = 0,
-          .after = none,
-          .size_low = size,
-          .size_high = 0,
-          .kind = kind,
-          .alignment_log2 = 0};
-}
-
 template <typename T>
 std::string bytes_of(const std::vector<T>& list) {
   return {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(T)};
@@ -106,7 +95,7 @@ std::optional<Op> RoutePlan::wait_before(const ReroutedBlock& block, std::uint32
   Part& mine = part(block.route, thread);
   if (block.generation <= mine.awaited) return {};
   mine.awaited = block.generation;
-  return special(kind_await_rewind, block.event, block.route, block.generation);
+  return Op::of(kind_await_rewind, block.event, block.route, block.generation);
 }
 
 std::optional<Op> RoutePlan::frame_end_before(std::uint32_t thread) {
@@ -114,7 +103,7 @@ std::optional<Op> RoutePlan::frame_end_before(std::uint32_t thread) {
   temp_since_[thread] = 0;
   if (thread == found_.frame_thread) return {};
   ++frame_ends_;
-  return special(kind_frame_end, last_mark_, 0, 0);
+  return Op::of(kind_frame_end, last_mark_, 0, 0);
 }
 
 std::optional<Op> RoutePlan::frame_end_at(std::uint32_t mark, std::uint32_t thread) {
@@ -122,7 +111,7 @@ std::optional<Op> RoutePlan::frame_end_at(std::uint32_t mark, std::uint32_t thre
   ++marks_;
   ++frame_ends_;
   last_mark_ = mark;
-  return special(kind_frame_end, mark, 0, 1);
+  return Op::of(kind_frame_end, mark, 0, 1);
 }
 
 std::uint64_t RoutePlan::extra_bytes() const {
