@@ -1,6 +1,7 @@
 // What the lab's command-line programs have in common.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -17,9 +18,11 @@ namespace blockyard::journal::command {
 inline constexpr int bad_input = 1;
 inline constexpr int wrong_usage = 2;
 
+inline constexpr const char* no_room_for_blocks = "not enough memory for the blocks that are alive in this journal";
+
 /// Runs `body` and returns its exit code, or tells what went wrong in one sentence.
 template <typename Body>
-int guarded(Body body, const char* out_of_memory = "not enough memory for the blocks that are alive in this journal") {
+int guarded(Body body, const char* out_of_memory = no_room_for_blocks) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
@@ -28,6 +31,22 @@ int guarded(Body body, const char* out_of_memory = "not enough memory for the bl
     std::fprintf(stderr, "blockyard: %s\n", error.what());
   }
   return bad_input;
+}
+
+/// Reads the command line, then runs `body`, whose failures are told as by guarded(). Returns the exit code.
+template <typename Body>
+int run(CLI::App& app, int argc, char** argv, Body body, const char* out_of_memory = no_room_for_blocks) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wrong_usage;
+  }
+  return guarded(
+      [&] {
+        body();
+        return 0;
+      },
+      out_of_memory);
 }
 
 /// Lines 'progress FRACTION TEXT' on standard error, ten a second at most; nothing unless `wanted`.

@@ -80,7 +80,9 @@ void run_repeat(const Options& options) {
   show(journal::repeat(options.input, options.output, repeat, progress_of(options, "repeating")), options);
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int main(int argc, char** argv) {
   CLI::App app("Facts about allocation journals, and other forms of them.", "blockyard-journal");
   app.require_subcommand(1);
   Options options;
@@ -119,23 +121,13 @@ int run(int argc, char** argv) {
   common(repeat);
   repeat->add_option("times", options.times, "repetitions in all")->required()->check(CLI::Range(1, 1'000'000));
   writes(repeat);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : command::wrong_usage;
-  }
-  if (info->parsed()) run_info(options);
-  if (check->parsed()) run_check(options);
-  if (cut->parsed()) run_cut(options, to->count() != 0);
-  if (convert->parsed()) run_convert(options);
-  if (repeat->parsed()) run_repeat(options);
-  return 0;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
   // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
-  return command::guarded([&] { return run(argc, argv); });
+  return command::run(app, argc, argv, [&] {
+    if (info->parsed()) run_info(options);
+    if (check->parsed()) run_check(options);
+    if (cut->parsed()) run_cut(options, to->count() != 0);
+    if (convert->parsed()) run_convert(options);
+    if (repeat->parsed()) run_repeat(options);
+  });
 }

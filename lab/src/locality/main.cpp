@@ -1,18 +1,21 @@
 // blockyard-locality: allocates many equal blocks from one allocator, frees them, and prints times and addresses.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <exception>
+#include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
+#include "journal/command.hpp"
 #include "locality/driven.hpp"
 
 namespace {
 
 using namespace blockyard::locality;
+using blockyard::journal::Error;
+namespace command = blockyard::journal::command;
 
 // A pass is short: so many warm ones give a median that a single interrupt does not change.
 constexpr int default_warm_passes = 31;
@@ -69,20 +72,11 @@ int main(int argc, char** argv) {
   app.add_option("--temp-region", choice.temp_region, "bytes of the temp region, which then does not grow");
   app.add_flag("--aged", aged, "let many blocks of many sizes come and go first");
   app.add_option("--warm", warm_passes, "passes after the first")->check(CLI::Range(1, 1000));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
+  const auto print = [&] {
     if (!blockyard::base::is_power_of_two(request.alignment)) {
-      std::fprintf(stderr, "blockyard: the alignment %zu is no power of two\n", request.alignment);
-      return 1;
+      throw Error("the alignment " + std::to_string(request.alignment) + " is no power of two");
     }
-    std::printf("%s\n", measure(choice, request, warm_passes, aged).dump().c_str());
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-    return 1;
-  }
+    command::print(measure(choice, request, warm_passes, aged).dump());
+  };
+  return command::run(app, argc, argv, print, "not enough memory for so many blocks");
 }

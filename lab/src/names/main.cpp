@@ -1,20 +1,16 @@
 // blockyard-names: gives names to the call stacks of a journal.
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <exception>
 #include <string>
 
-#include "journal/event.hpp"
+#include "journal/command.hpp"
 #include "journal/json_text.hpp"
 #include "names/journal_names.hpp"
 
 namespace {
 
+namespace command = blockyard::journal::command;
 namespace names = blockyard::names;
 using blockyard::journal::Json;
-
-constexpr int bad_input = 1;
-constexpr int wrong_usage = 2;
 
 const char* text_of(names::Symbols symbols) {
   switch (symbols) {
@@ -48,7 +44,9 @@ Json json_of(const names::Naming& naming) {
           {"modules", std::move(modules)}};
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int main(int argc, char** argv) {
   CLI::App app("Gives names to the call stacks of a journal and stores them in it.", "blockyard-names");
   std::string path;
   names::NamingOptions options;
@@ -61,30 +59,10 @@ int run(int argc, char** argv) {
   app.add_flag("--debuginfod", options.resolver.ask_servers, "ask the servers that DEBUGINFOD_URLS names");
   app.add_flag("--json", json, "print JSON");
   app.add_flag("--progress", progress, "write lines 'progress FRACTION TEXT' to standard error");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong_usage;
-  }
-  const auto tell = [](double fraction) { std::fprintf(stderr, "progress %.4f naming\n", fraction); };
-  const names::Naming naming =
-      names::name_journal(path, options, progress ? std::function<void(double)>(tell) : nullptr);
-  if (json) {
-    std::printf("%s\n", blockyard::journal::json_text(json_of(naming)).c_str());
-  } else {
-    std::printf("%llu of %llu addresses have names\n", static_cast<unsigned long long>(naming.named),
-                static_cast<unsigned long long>(naming.frames));
-  }
-  return std::fflush(stdout) == 0 ? 0 : bad_input;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-  }
-  return bad_input;
+  return command::run(app, argc, argv, [&] {
+    const names::Naming naming = names::name_journal(path, options, command::progress_lines(progress, "naming"));
+    command::print(json ? blockyard::journal::json_text(json_of(naming))
+                        : std::to_string(naming.named) + " of " + std::to_string(naming.frames) +
+                              " addresses have names");
+  });
 }

@@ -33,18 +33,12 @@ int main(int argc, char** argv) {
   std::function<void()> chosen;
   blockyard::replay::add_plan_command(app, chosen);
   blockyard::replay::add_run_command(app, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : command::wrong_usage;
-  }
-  if (app.got_subcommand("run")) ensure_static_tls_room(argv);
   // A file that grows beyond its limit is then a failed write with a sentence, and the unfinished file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
-  return command::guarded(
-      [&] {
-        chosen();
-        return 0;
-      },
-      "not enough memory for this journal; replay a stretch of it with --from and --to");
+  const auto carry_out = [&] {
+    if (app.got_subcommand("run")) ensure_static_tls_room(argv);
+    chosen();
+  };
+  return command::run(app, argc, argv, carry_out,
+                      "not enough memory for this journal; replay a stretch of it with --from and --to");
 }

@@ -1,7 +1,7 @@
 // blockyard-collect: the recorder's other half, started by `blockyard record` or by by_journal_open().
+#include <bit>
 #include <csignal>
 #include <cstdio>
-#include <exception>
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -11,10 +11,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "journal/event.hpp"
+#include "journal/command.hpp"
 #include "record/collect/server.hpp"
 
 namespace {
+
+using blockyard::journal::Error;
 
 // The collector must outlive whatever ends the program, including Ctrl-C at the terminal. A journal that grows beyond
 // the limit on a file's size is a failed write, which the summary reports.
@@ -64,25 +66,18 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 4096));
   app.add_flag("--verify-stacks", settings.verify_stacks, "Walk each stack a second time with libunwind");
   app.add_option("--slots", settings.slots, "Most threads at a time")->check(CLI::Range(1, 1 << 14));
-  CLI11_PARSE(app, argc, argv);
-  if (*after_option) settings.after = after;
-  if (*length_option) settings.length = length;
-  settings.ring_words = ring_kib * 1024 / sizeof(std::uint64_t);
-  if ((settings.ring_words & (settings.ring_words - 1)) != 0) {
-    std::fputs("blockyard: --ring-kib must be a power of two\n", stderr);
-    return 2;
-  }
-  ignore_signals();
-  allow_many_files();
-  if (settings.connected >= 0) let_go_of_inherited_files(settings.connected);
-  try {
+  const auto collect = [&] {
+    if (*after_option) settings.after = after;
+    if (*length_option) settings.length = length;
+    settings.ring_words = ring_kib * 1024 / sizeof(std::uint64_t);
+    if (!std::has_single_bit(settings.ring_words)) throw Error("--ring-kib must be a power of two");
+    ignore_signals();
+    allow_many_files();
+    if (settings.connected >= 0) let_go_of_inherited_files(settings.connected);
     blockyard::record::Server server(settings);
     std::puts("ready");
     std::fflush(stdout);
     server.run();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  };
+  return blockyard::journal::command::run(app, argc, argv, collect);
 }
