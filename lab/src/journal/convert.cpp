@@ -51,7 +51,7 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   const auto* text = dynamic_cast<const TextSource*>(source.get());
   OutputOptions out;
   out.overwrite = options.overwrite;
-  out.addresses = options.addresses || (text != nullptr ? text->asks_for_addresses() : source->header().has_addresses);
+  out.addresses = options.addresses || keeps_addresses(*source);
   out.text.notes = !options.plain;
   out.text.preamble_known = text == nullptr || text->says_preamble();
   if (options.addresses && !source->header().has_addresses) {

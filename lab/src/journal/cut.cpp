@@ -111,8 +111,7 @@ class Stretch {
     preamble_events_ = alive.size();
     OutputOptions out;
     out.overwrite = options_.overwrite;
-    const auto* text = dynamic_cast<const TextSource*>(&source_);
-    out.addresses = text != nullptr ? text->asks_for_addresses() : source_.header().has_addresses;
+    out.addresses = keeps_addresses(source_);
     journal_.emplace(output_, input_, header(), out);
     stacks_.emplace(source_.stacks(), journal_->stacks(), options_.from_ns);
     for (Event& event : alive) {

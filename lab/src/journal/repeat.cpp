@@ -90,8 +90,7 @@ class Repetitions {
   void begin(const Source& source) {
     OutputOptions out;
     out.overwrite = options_.overwrite;
-    const auto* text = dynamic_cast<const TextSource*>(&source);
-    out.addresses = text != nullptr ? text->asks_for_addresses() : source.header().has_addresses;
+    out.addresses = keeps_addresses(source);
     journal_.emplace(output_, input_, source.header(), out);
     header_ = source.header();
   }

@@ -211,4 +211,9 @@ void TextSource::conclude() {
   }
 }
 
+bool keeps_addresses(const Source& source) {
+  const auto* const text = dynamic_cast<const TextSource*>(&source);
+  return text != nullptr ? text->asks_for_addresses() : source.header().has_addresses;
+}
+
 }  // namespace blockyard::journal

@@ -87,4 +87,7 @@ class TextSource final : public Source {
 /// Whether a file that starts with these bytes may be a text journal: an event, a comment or an empty line.
 bool looks_like_text(std::string_view first_bytes);
 
+/// Whether a .byj that is written from `source` keeps addresses unless somebody says otherwise.
+bool keeps_addresses(const Source& source);
+
 }  // namespace blockyard::journal

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -19,6 +18,7 @@
 #include "journal/byj_reader.hpp"
 #include "journal/format.hpp"
 #include "journal/last_error.hpp"
+#include "journal/output_file.hpp"
 #include "journal/stack_codec.hpp"
 #include "journal/stack_copy.hpp"
 #include "names/perf_map.hpp"
@@ -122,12 +122,10 @@ Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOption
 
 class File {
  public:
-  File(const std::string& path, int flags, mode_t mode = 0) : path_(path), file_(::open(path.c_str(), flags, mode)) {
+  explicit File(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (file_ < 0) throw Error(path + " can't be opened: " + journal::last_error());
   }
-  ~File() {
-    if (file_ >= 0) ::close(file_);
-  }
+  ~File() { ::close(file_); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
@@ -143,19 +141,6 @@ class File {
     }
     return bytes;
   }
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t put = ::write(file_, bytes.data(), bytes.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) throw Error(path_ + " can't be written: " + journal::last_error());
-      bytes.remove_prefix(static_cast<std::size_t>(put));
-    }
-  }
-  void close() {
-    const int closed = ::close(std::exchange(file_, -1));
-    if (closed != 0) throw Error(path_ + " can't be written: " + journal::last_error());
-  }
-  int descriptor() const { return file_; }
   std::uint64_t size() const {
     struct stat info {};
     if (::fstat(file_, &info) != 0) throw Error(path_ + " can't be read: " + journal::last_error());
@@ -165,33 +150,6 @@ class File {
  private:
   std::string path_;
   int file_;
-};
-
-/// A file beside the journal that takes its place when it is complete, and is removed otherwise.
-class Replacement {
- public:
-  explicit Replacement(const std::string& path) : path_(fs::canonical(path).string()), temporary_(path_ + ".XXXXXX") {
-    const int made = ::mkstemp(temporary_.data());
-    if (made < 0) throw Error(path + " can't be written anew beside itself: " + journal::last_error());
-    ::close(made);
-  }
-  ~Replacement() {
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  }
-  Replacement(const Replacement&) = delete;
-  Replacement& operator=(const Replacement&) = delete;
-
-  const std::string& temporary() const { return temporary_; }
-  void commit() {
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-      throw Error(path_ + " can't be replaced: " + journal::last_error());
-    }
-    temporary_.clear();
-  }
-
- private:
-  std::string path_;
-  std::string temporary_;
 };
 
 struct Section {
@@ -240,7 +198,7 @@ bool has_allocation(journal::Source& source) {
 
 /// A journal whose recorder was stopped hard can take no names.
 void require_footer(const std::string& path) {
-  const File file(path, O_RDONLY | O_CLOEXEC);
+  const File file(path);
   const std::uint64_t size = file.size();
   const std::string tail =
       size < format::tail_bytes ? std::string() : file.read(size - format::tail_bytes, format::tail_bytes);
@@ -253,7 +211,7 @@ void require_footer(const std::string& path) {
 /// Writes the journal again with the names of `stacks`. Names stand between the last block and the footer, so that what
 /// precedes them is copied as it is. The reader has checked the journal's footer, and what it points to.
 void store(const std::string& path, const Stacks& stacks) {
-  const File old(path, O_RDONLY | O_CLOEXEC);
+  const File old(path);
   const std::uint64_t size = old.size();
   const auto footer_at = format::get<std::uint64_t>(old.read(size - format::tail_bytes, format::tail_bytes), 0);
   std::vector<std::uint64_t> stacks_at;
@@ -279,16 +237,14 @@ void store(const std::string& path, const Stacks& stacks) {
   format::put(added, new_footer_at);
   added.append(format::end_magic.data(), format::end_magic.size());
 
-  Replacement replacement(path);
-  File written(replacement.temporary(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  struct stat info {};
-  if (::fstat(old.descriptor(), &info) == 0 && ::fchmod(written.descriptor(), info.st_mode & 07777) != 0) {
-    throw Error(path + " can't be written anew: " + journal::last_error());
-  }
+  const std::string target = fs::canonical(path).string();
+  journal::OutputFile replacement(target, "", true);
+  const auto written = journal::ByteSink::create(replacement.temporary(), replacement.temporary());
+  fs::permissions(replacement.temporary(), fs::status(target).permissions());
   constexpr std::uint64_t piece = 1U << 20;
-  for (std::uint64_t at = 0; at < end; at += piece) written.write(old.read(at, std::min(piece, end - at)));
-  written.write(added);
-  written.close();
+  for (std::uint64_t at = 0; at < end; at += piece) written->write(old.read(at, std::min(piece, end - at)));
+  written->write(added);
+  written->finish();
   replacement.commit();
 }
 

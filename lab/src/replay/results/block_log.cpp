@@ -2,7 +2,6 @@
 
 #include <span>
 
-#include "replay/results/atomic_file.hpp"
 #include "replay/results/npy.hpp"
 
 namespace blockyard::replay {
@@ -35,11 +34,8 @@ void BlockLog::record(const Session& session) {
 }
 
 void BlockLog::write(const std::string& folder) const {
-  AtomicFile file(folder + "/blocks.npy");
-  const std::string header = npy_header(block_fields, count_);
-  file.write(header.data(), header.size());
-  file.write(rows_.begin(), count_ * sizeof(BlockRow));
-  file.commit();
+  const auto* const rows = reinterpret_cast<const BlockRow*>(rows_.begin());
+  write_npy(folder + "/blocks.npy", block_fields, std::span(rows, count_));
 }
 
 }  // namespace blockyard::replay

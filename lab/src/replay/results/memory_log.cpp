@@ -1,6 +1,5 @@
 #include "replay/results/memory_log.hpp"
 
-#include "replay/results/atomic_file.hpp"
 #include "replay/results/npy.hpp"
 
 namespace blockyard::replay {
@@ -13,11 +12,7 @@ constexpr const char* memory_fields =
 }  // namespace
 
 void write_memory(const std::string& folder, std::span<const MemoryRow> rows) {
-  AtomicFile file(folder + "/memory.npy");
-  const std::string header = npy_header(memory_fields, rows.size());
-  file.write(header.data(), header.size());
-  file.write(rows.data(), rows.size_bytes());
-  file.commit();
+  write_npy(folder + "/memory.npy", memory_fields, rows);
 }
 
 }  // namespace blockyard::replay

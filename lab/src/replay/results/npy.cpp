@@ -2,9 +2,6 @@
 
 #include <zlib.h>
 
-#include <cstdio>
-#include <cstring>
-
 #include "journal/event.hpp"
 
 namespace blockyard::replay {
@@ -12,7 +9,6 @@ namespace {
 
 constexpr std::size_t npy_preface = 10;  // magic, version, header length
 constexpr std::size_t npy_alignment = 64;
-constexpr int row_digits = 20;
 
 // A zip's numbers are little-endian and unaligned.
 class Fields {
@@ -44,11 +40,8 @@ constexpr std::uint64_t crc_offset = 14;               // in the local header
 }  // namespace
 
 std::string npy_header(const std::string& descr, std::uint64_t rows) {
-  char shape[64];
-  std::snprintf(shape, sizeof shape, "(%llu,)", static_cast<unsigned long long>(rows));
-  std::string text = "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }";
-  const std::size_t shape_room = row_digits + std::strlen("(,)") - std::strlen(shape);
-  std::size_t total = npy_preface + text.size() + shape_room + 1;
+  std::string text = "{'descr': " + descr + ", 'fortran_order': False, 'shape': (" + std::to_string(rows) + ",), }";
+  std::size_t total = npy_preface + text.size() + 1;
   total = (total + npy_alignment - 1) / npy_alignment * npy_alignment;
   text.append(total - npy_preface - text.size() - 1, ' ');
   text.push_back('\n');

@@ -12,8 +12,18 @@
 namespace blockyard::replay {
 
 /// The header of a one-dimensional array of `rows`; `descr` is NumPy's, such as "'<u4'" or a list of fields. Its length
-/// is a multiple of 64 and depends on `descr` alone, so that a row count can be corrected later.
+/// is a multiple of 64.
 std::string npy_header(const std::string& descr, std::uint64_t rows);
+
+/// Writes an array that is complete to `path`. Throws journal::Error.
+template <typename Row>
+void write_npy(const std::string& path, const std::string& descr, std::span<const Row> rows) {
+  AtomicFile file(path);
+  const std::string header = npy_header(descr, rows.size());
+  file.write(header.data(), header.size());
+  file.write(rows.data(), rows.size_bytes());
+  file.commit();
+}
 
 /// Writes arrays one after another into one .npz. Not thread-safe. A member is limited to 4 GiB.
 class NpzWriter {

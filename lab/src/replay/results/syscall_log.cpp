@@ -1,9 +1,9 @@
 #include "replay/results/syscall_log.hpp"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 
-#include "replay/results/atomic_file.hpp"
 #include "replay/results/npy.hpp"
 
 namespace blockyard::replay {
@@ -33,11 +33,7 @@ std::vector<SyscallRow> merged(std::vector<SyscallRow> rows) {
 }
 
 void write_syscalls(const std::string& folder, const std::vector<SyscallRow>& rows) {
-  AtomicFile file(folder + "/syscalls.npy");
-  const std::string header = npy_header(syscall_fields, rows.size());
-  file.write(header.data(), header.size());
-  file.write(rows.data(), rows.size() * sizeof(SyscallRow));
-  file.commit();
+  write_npy(folder + "/syscalls.npy", syscall_fields, std::span(rows));
 }
 
 }  // namespace blockyard::replay
