@@ -251,7 +251,7 @@ def _probed(plan: _Plan) -> Choice:
     wanted, libraries = plan.allocator.adapter, plan.allocator.libraries
     adapter = native.find(wanted)
     if adapter is None:
-        return _choice(plan, Path(wanted), missing=_not_built(wanted))
+        return dataclasses.replace(_unprobed(plan, Path(wanted)), missing=_not_built(wanted))
     if plan.foreign is not None:
         adapter_itself = dataclasses.replace(_probe(plan, plan.foreign, None), foreign=None)
         if adapter_itself.missing is None and adapter_itself.crashed is None:
@@ -276,6 +276,11 @@ def _probed(plan: _Plan) -> Choice:
 
 def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
     """Starts the allocator in a child process and asks it for its version."""
+    unprobed = _unprobed(plan, adapter)
+
+    def missing(reason: str) -> Choice:
+        return dataclasses.replace(unprobed, missing=reason)
+
     environment = dict(sorted(plan.settings.environment.items()))
     environment["GLIBC_TUNABLES"] = _merged_tunables(
         [os.environ.get("GLIBC_TUNABLES", ""), _STATIC_TLS, environment.get("GLIBC_TUNABLES", "")]
@@ -284,7 +289,7 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
     if library is not None:
         found = _library_path(library)
         if found is None:
-            return _choice(plan, adapter, missing=f"{library.package} is not installed")
+            return missing(f"{library.package} is not installed")
         environment[LIBRARY_VARIABLE] = found
         origin = f"{library.origin} {library.package}".strip()
     if plan.allocator.version_from:
@@ -293,7 +298,7 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
             environment[VERSION_VARIABLE] = version
     probe = native.find(PROBE)
     if probe is None:
-        return _choice(plan, adapter, missing=_not_built(PROBE))
+        return missing(_not_built(PROBE))
     given = native.arguments({"--options": plan.settings.options, "--populate": plan.settings.populate})
     try:
         done = subprocess.run(
@@ -306,43 +311,26 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return _choice(plan, adapter, missing=f"it did not answer within {_PROBE_SECONDS} s")
+        return missing(f"it did not answer within {_PROBE_SECONDS} s")
     except OSError as error:
-        return _choice(plan, adapter, missing=f"{PROBE} can't be started: {error.strerror}")
+        return missing(f"{PROBE} can't be started: {error.strerror}")
+    found = dataclasses.replace(unprobed, environment=environment, origin=origin)
     if done.returncode < 0 and plan.foreign is not None:
-        return _choice(
-            plan,
-            adapter,
-            environment=environment,
-            origin=origin,
-            crashed=f"it crashed ({native.signal_name(-done.returncode)}) when it was asked for a few blocks",
-        )
+        how = native.signal_name(-done.returncode)
+        return dataclasses.replace(found, crashed=f"it crashed ({how}) when it was asked for a few blocks")
     if done.returncode != 0:
         reason = native.sentence(adapter.name, done.returncode, done.stderr.splitlines())
         if library is not None and library.package:
             reason += f" (package {library.package})"
-        return _choice(plan, adapter, missing=reason)
+        return missing(reason)
     facts = json.loads(done.stdout)
-    return _choice(
-        plan, adapter, environment=environment, origin=origin, version=facts["version"], flags=frozenset(facts["flags"])
-    )
+    return dataclasses.replace(found, version=facts["version"], flags=frozenset(facts["flags"]))
 
 
-def _choice(
-    plan: _Plan,
-    adapter: Path,
-    *,
-    environment: dict[str, str] | None = None,
-    origin: str | None = None,
-    version: str = "",
-    flags: Iterable[str] = (),
-    missing: str | None = None,
-    crashed: str | None = None,
-) -> Choice:
+def _unprobed(plan: _Plan, adapter: Path) -> Choice:
+    """What is known of it before it is started."""
     allocator, settings = plan.allocator, plan.settings
-    if origin is None:
-        libraries = allocator.libraries
-        origin = allocator.origin or (f"{libraries[0].origin} {libraries[0].package}" if libraries else "")
+    libraries = allocator.libraries
     return Choice(
         name=plan.name,
         base=allocator.name,
@@ -350,15 +338,14 @@ def _choice(
         title=allocator.title,
         adapter=adapter,
         foreign=plan.foreign,
-        environment=environment or {},
+        environment={},
         options=settings.options,
         populate=settings.populate,
-        flags=frozenset(flags),
-        version=version,
-        origin=origin,
+        flags=frozenset(),
+        version="",
+        origin=allocator.origin or (f"{libraries[0].origin} {libraries[0].package}" if libraries else ""),
         notes=_joined(allocator.notes, settings.notes),
-        missing=missing,
-        crashed=crashed,
+        missing=None,
     )
 
 

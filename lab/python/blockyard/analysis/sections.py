@@ -174,7 +174,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     for entry in plan.runs():
         if journals and entry.journal not in journals:
             continue
-        run = _run(Folder(directory).run(entry), entry.repeat)
+        run = run_in(Folder(directory).run(entry), entry.repeat)
         key = (entry.journal, entry.pace, entry.touch)
         planned += 1
         if run is None:
@@ -232,7 +232,8 @@ def _machine(directory: Path) -> MachineFacts:
         ) from None
 
 
-def _run(folder: Path, repeat: int) -> Run | None:
+def run_in(folder: Path, repeat: int) -> Run | None:
+    """The run whose folder it is; None where it has not ended."""
     try:
         facts = facts_of.run(samples.document(folder / "run.json"))
     except FileNotFoundError:

@@ -2,12 +2,10 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import samples
+from blockyard.analysis import samples, sections
 from blockyard.analysis.facts import MachineFacts
 from blockyard.analysis.sections import AllocatorRuns
 
@@ -122,8 +120,8 @@ class Trace:
 def read(allocator: AllocatorRuns, machine: MachineFacts) -> Trace | None:
     """The traced run beside the allocator's repeats; None where there is none (`blockyard replay --trace` makes it)."""
     folder = allocator.runs[0].folder.parent / FOLDER
-    facts = _facts(folder)
-    if facts is None or facts.get("status") != "ok":
+    run = sections.run_in(folder, 1)
+    if run is None or not run.ok:
         return None
     rows = np.array(samples.columns(folder / "syscalls.npy", ROW, "system call"))
     return Trace(rows[np.argsort(rows["event"], kind="stable")], machine.architecture or "x86_64")
@@ -132,10 +130,3 @@ def read(allocator: AllocatorRuns, machine: MachineFacts) -> Trace | None:
 def phrase(calls: list[tuple[str, int]]) -> str:
     """`mmap, madvise x3`."""
     return ", ".join(f"{call} x{count}" if count > 1 else call for call, count in calls)
-
-
-def _facts(folder: Path) -> dict[str, Any] | None:
-    try:
-        return samples.document(folder / "run.json")
-    except FileNotFoundError:
-        return None

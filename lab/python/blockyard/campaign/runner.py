@@ -17,10 +17,6 @@ from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import Run
 from blockyard.durations import duration
 
-# Room for allocators that use initial-exec thread-local storage and are loaded late (jemalloc, scudo): without it glibc
-# refuses them with "cannot allocate memory in static TLS block".
-_STATIC_TLS = "glibc.rtld.optional_static_tls=20000"
-
 # The only variables that a run inherits; anything else could tune an allocator behind the campaign's back.
 _INHERITED = ("PATH", "HOME", "TMPDIR")
 
@@ -39,7 +35,7 @@ class Request:
 def environment(choice: Choice) -> dict[str, str]:
     """What the run's process gets: nothing of the user's shell but where things lie, and the variant's own knobs."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return {**inherited, "LC_ALL": "C.UTF-8", "GLIBC_TUNABLES": _STATIC_TLS, **choice.environment}
+    return {**inherited, "LC_ALL": "C.UTF-8", **choice.environment}
 
 
 def command_line(request: Request, output: Path) -> list[str]:
