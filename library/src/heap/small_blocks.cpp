@@ -55,7 +55,7 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   void* block = nullptr;
   process_depot.take(size_class, tick_now(), [&](const Depot::Magazine& magazine) {
     const std::uint32_t count = magazine_blocks(size_class);
-    // Handed out in the order of their frees: neighbours stay neighbours, and the processor fetches the next ones ahead.
+    // Handed out in the order of their frees: neighbours stay neighbours, and a processor fetches the next ones ahead.
     // Of the cache [0] is null.
     heap->extend_cache(size_class);
     void** const cached = heap->first_cached(size_class);
