@@ -17,6 +17,10 @@ namespace {
 // taken (tests/heap/freed_by_another_thread).
 constexpr std::uint32_t adopted_a_slow_path = 2;
 
+// While a class is wanted and only the depot is full, one block fewer is cached with every eighth free: old and new
+// frees mostly keep apart, and a freed level still leaves few.
+constexpr std::uint32_t frees_a_block_less = 8;
+
 // A thread that only frees what others allocated takes a heap too, to hand blocks over, but not for the few that a
 // thread may free at its very end.
 constexpr std::uint8_t frees_before_heap = 32;
@@ -212,8 +216,8 @@ void free_to_other(ThreadHeap* heap, void* block) {
   }
 }
 
-// Of another thread's blocks that nobody wants, one fewer is cached each time, until an allocation finds none: who
-// frees another's level would be left with the last of each class, most of them alone in a slab.
+// Of another thread's blocks that nobody takes, fewer are cached each time, until an allocation finds none: who frees
+// another's level would be left with the last of each class, most of them alone in a slab.
 void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
   if (heap == &empty_heap) {  // which nobody may write
     free_without_heap(block);
@@ -233,7 +237,8 @@ void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
     return;
   }
   const bool wanted = size_class < depot_classes && process_depot.is_wanted(size_class, tick_now());
-  if (const std::uint32_t limit = heap->cache_limit(size_class); limit != 0 && !wanted) {
+  if (const std::uint32_t limit = heap->cache_limit(size_class);
+      limit != 0 && (!wanted || heap->frees_while_wanted++ % frees_a_block_less == 0)) {
     heap->set_cache_limit(size_class, limit - 1);
     defer_remote_free(heap, heap->take_cached(cache_place(size_class)));
   }

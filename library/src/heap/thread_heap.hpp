@@ -179,12 +179,13 @@ struct alignas(64) ThreadHeap {
   std::uint32_t detached = 0;                    ///< slabs without room, all classes
   std::uint32_t blocks = 0;                      ///< arenas: blocks of whole pages, under the page heap's lock
   bool is_arena = false;                         ///< made by by_arena_create, no thread's
-  bool needs_flush = false;       ///< parked with cached blocks or empty slabs, which the janitor gives back
-  std::uint16_t parked_at = 0;    ///< the janitor's tick
-  std::uint32_t slabs = 0;        ///< slabs owned
-  std::uint64_t slabs_begun = 0;  ///< how often one started to hand out its blocks: Slab::key
-  void* quarantine = nullptr;     ///< see guard/blocks.cpp; null: none
-  Atomic<bool> made{false};       ///< constructed: the table counts a heap before it is
+  bool needs_flush = false;              ///< parked with cached blocks or empty slabs, which the janitor gives back
+  std::uint16_t parked_at = 0;           ///< the janitor's tick
+  std::uint32_t slabs = 0;               ///< slabs owned
+  std::uint32_t frees_while_wanted = 0;  ///< of other threads' blocks, while the depot was full
+  std::uint64_t slabs_begun = 0;         ///< how often one started to hand out its blocks: Slab::key
+  void* quarantine = nullptr;            ///< see guard/blocks.cpp; null: none
+  Atomic<bool> made{false};              ///< constructed: the table counts a heap before it is
   /// The cached blocks of each class whose blocks go from thread to thread, as in Bin::cached. Last: behind all bins.
   using ExtendedCache = std::array<void*, blockyard::heap::most_cached>;
   alignas(64) std::array<ExtendedCache, depot_classes> extended{};
