@@ -33,7 +33,9 @@ extern "C" void remove_and_die(int signal_number) {
 void doom(const std::string& path) {
   if (path.size() >= doomed.size()) return;
   std::memcpy(doomed.data(), path.c_str(), path.size() + 1);
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal_number, remove_and_die);
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (::signal(signal_number, remove_and_die) == SIG_IGN) ::signal(signal_number, SIG_IGN);  // under nohup
+  }
 }
 
 class PlainSink final : public ByteSink {

@@ -1,5 +1,6 @@
 // blockyard-names: gives names to the call stacks of a journal.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <string>
 
 #include "journal/command.hpp"
@@ -59,6 +60,8 @@ int main(int argc, char** argv) {
   app.add_flag("--debuginfod", options.resolver.ask_servers, "ask the servers that DEBUGINFOD_URLS names");
   app.add_flag("--json", json, "print JSON");
   app.add_flag("--progress", progress, "write lines 'progress FRACTION TEXT' to standard error");
+  // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file is removed.
+  std::signal(SIGXFSZ, SIG_IGN);
   return command::run(app, argc, argv, [&] {
     const names::Naming naming = names::name_journal(path, options, command::progress_lines(progress, "naming"));
     command::print(json ? blockyard::journal::json_text(json_of(naming))

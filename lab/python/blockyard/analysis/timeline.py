@@ -60,14 +60,16 @@ def read(section: Section) -> Timeline:
                 f"{path} has an event that began after {latest:.3g} ns: it was damaged; delete "
                 "its folder and run 'blockyard replay --resume'"
             )
-        # Where each bin begins among these rows.
-        bins = np.arange(latest // BIN_NS + 2)
+        # Where each bin begins among these rows, from the first that no earlier rows reached or that these are in.
+        base = min(int(starts[0]) // BIN_NS, len(first_event))
+        bins = np.arange(base, latest // BIN_NS + 2)
         firsts = np.searchsorted(starts, (bins * BIN_NS).astype(np.uint64))
         kinds = np.ascontiguousarray(part["kind"])
-        mallocs = _sum(mallocs, _between(kinds != FREE, firsts))
-        frees = _sum(frees, _between((kinds == FREE) | (kinds == REALLOCATE), firsts))
+        mallocs = _sum(mallocs, _between(kinds != FREE, firsts), base)
+        frees = _sum(frees, _between((kinds == FREE) | (kinds == REALLOCATE), firsts), base)
         by_thread = _sum(by_thread, np.bincount(part["thread"]))
-        first_event = np.append(first_event, part["event"][firsts[len(first_event) : -1]].astype(np.int64))
+        reached = part["event"][firsts[len(first_event) - base : -1]]
+        first_event = np.append(first_event, reached.astype(np.int64))
     return Timeline(latest, mallocs, frees, first_event, by_thread, end_event)
 
 
@@ -105,8 +107,8 @@ def _between(chosen: np.ndarray, firsts: np.ndarray) -> np.ndarray:
     return np.diff(np.append(0, np.cumsum(chosen))[firsts])
 
 
-def _sum(counts: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """Of different lengths; `more` may be the longer one."""
-    found = np.pad(counts, (0, max(len(more) - len(counts), 0)))
-    found[: len(more)] += more
+def _sum(counts: np.ndarray, more: np.ndarray, base: int = 0) -> np.ndarray:
+    """`more` is added from place `base` on, and may end behind `counts`."""
+    found = np.pad(counts, (0, max(base + len(more) - len(counts), 0)))
+    found[base : base + len(more)] += more
     return found
