@@ -222,7 +222,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Enumerates the entries. No key may be added or removed meanwhile, which checks catch.</summary>
+        /// <summary>Enumerates the entries. No key may be added or removed; checks catch a changed count.</summary>
         public readonly Enumerator GetEnumerator() => new Enumerator(memory);
 
         /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
