@@ -162,7 +162,9 @@ def main() -> None:
         action="append",
         help="a workload (NAME or NAME-one-core), a load or program, waits, background or hardening; may be repeated",
     )
-    parser.add_argument("-a", "--allocator", dest="allocators", default="defaults", help="as `blockyard replay -a` takes them")
+    parser.add_argument(
+        "-a", "--allocator", dest="allocators", default="defaults", help="as `blockyard replay -a` takes them"
+    )
     options = parser.parse_args()
     program = Path(os.environ["BLOCKYARD_BUILD"]) / "bench" / "heap" / "bench_heap"
     if not program.is_file():
