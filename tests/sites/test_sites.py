@@ -154,6 +154,27 @@ def test_another_threads_allocations_are_in_no_frame(tmp_path):
     assert by_name(journal.write(tmp_path / "game.txt"))["app::load()"]["frame_allocations"] == 0
 
 
+@pytest.mark.parametrize("name", ["game.txt", "game.byj"])
+def test_frames_are_those_of_the_thread_that_marks_most_though_another_marks_first(tmp_path, name):
+    journal = Journal()
+    load = journal.stack("load")
+    journal.allocate(8, 0x10, 1, load)
+    journal.free(0x10, 2, load)  # before any frame
+    journal.mark(5, thread=2)
+    journal.allocate(8, 0x20, 6, load, thread=2)
+    for time in (10, 20, 30):
+        journal.mark(time)
+        journal.allocate(8, time, time + 1, load)
+        journal.free(time, time + 2, load)
+    text = journal.write(tmp_path / "game.txt")
+    if name != text.name:
+        assert blockyard("convert", text, "-o", tmp_path / name).returncode == 0
+    result = sites(tmp_path / name)
+    site = result["sites"][0]
+    assert (result["marked_frames"], result["frame_count"]) == (True, 2)
+    assert (site["allocations"], site["frame_allocations"], site["freed_same_frame"]) == (5, 2, 3)
+
+
 def test_memory_at_the_peak_and_at_the_end_adds_up(game):
     result = sites(game)
     found = by_name(game)

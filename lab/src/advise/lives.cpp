@@ -49,9 +49,9 @@ void Follower::run(const journal::Progress& progress) {
   constexpr std::size_t ahead = 16;
   for (auto events = source->next(); !events.empty(); events = source->next()) {
     for (std::size_t i = 0; i < events.size(); ++i) {
-      if (i + ahead < events.size() && takes_block(events[i + ahead].kind)) {
+      if (i + ahead < events.size()) {
         const Event& later = events[i + ahead];
-        live_.prefetch((later.kind == Kind::free ? later.block : later.old_block) + 1);
+        live_.prefetch((later.kind == Kind::reallocate ? later.old_block : later.block) + 1);
       }
       if (events[i].time_ns >= window_.to_ns) {
         end_the_living();

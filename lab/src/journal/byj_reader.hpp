@@ -22,6 +22,7 @@ class ByjSource final : public Source {
 
   const Header& header() const override { return header_; }
   const Stacks& stacks() const override { return stacks_; }
+  bool is_complete() const override { return stacks_ahead_; }
   std::span<const Event> next() override;
   std::uint64_t bytes_read() const override { return offset_; }
   std::uint64_t bytes_total() const override { return size_; }

@@ -23,6 +23,8 @@ class Source {
   /// What Event::site refers to. Complete for a .byj with a footer; otherwise it grows while reading, and holds the
   /// stacks of every event that next() returned. Empty for a journal without stacks.
   virtual const Stacks& stacks() const = 0;
+  /// Whether header() and stacks() are complete before the first event is read.
+  virtual bool is_complete() const { return false; }
   /// The next events in order, empty at the end. The span is valid until the next call. Throws Error.
   virtual std::span<const Event> next() = 0;
   /// Bytes of input consumed so far and in all, for progress.

@@ -5,12 +5,9 @@
 #include <map>
 #include <regex>
 #include <tuple>
-#include <unordered_map>
 
 #include "journal/facts.hpp"
 #include "journal/flat_map.hpp"
-#include "journal/reader.hpp"
-#include "journal/stack_copy.hpp"
 #include "sites/shared_function.hpp"
 
 namespace blockyard::sites {
@@ -23,56 +20,17 @@ using journal::Kind;
 constexpr std::uint32_t no_frame = 0;  // before the first mark
 constexpr std::uint32_t no_thread = std::numeric_limits<std::uint32_t>::max();
 
-/// What must be known before the events are added up.
-struct Overview {
-  std::uint32_t frame_thread = no_thread;
-  std::uint64_t preamble = 0;
-  bool has_allocations = false;
-  bool has_sites = false;
-  bool has_tags = false;
-};
-
-/// The first pass: all stacks, and the thread with the most frame marks.
-Overview look(const std::string& path, Sites& result, const journal::Progress& progress) {
-  const auto source = journal::open(path);
-  Overview found;
-  std::map<std::uint32_t, std::uint64_t> marks;
-  for (auto events = source->next(); !events.empty(); events = source->next()) {
-    for (const Event& event : events) {
-      if (event.kind == Kind::frame_mark) ++marks[event.thread];
-      found.has_allocations |= journal::gives_block(event.kind);
-      found.has_sites |= event.site != journal::no_site;
-      found.has_tags |= event.tag != 0 && event.kind != Kind::phase_mark;
-    }
-    if (progress && source->bytes_total() != 0) {
-      progress(static_cast<double>(source->bytes_read()) / static_cast<double>(source->bytes_total()) / 4);
-    }
-  }
-  std::uint64_t most = 0;
-  for (const auto& [thread, count] : marks) {
-    if (count > most) std::tie(found.frame_thread, most) = std::pair(thread, count);
-  }
-  result.header = source->header();
-  found.preamble = result.header.preamble_events;
-  result.notes.assign(source->notes().begin(), source->notes().end());
-  result.stacks = std::make_unique<journal::Stacks>();
-  journal::copy_tables(source->stacks(), *result.stacks);
-  journal::copy_names(source->stacks(), *result.stacks);
-  result.has_names = result.stacks->has_names();
-  return found;
-}
-
 /// Gives each stack its site.
 class Grouping {
  public:
   Grouping(By by, Sites& result) : by_(by), result_(result), labels_(*result.labels) {
     result.sites.emplace_back();  // site 0: no stack, or no tag
     if (by == By::tag) {
-      tag_sites_.resize(result.header.names.size());
+      tag_sites_.resize(result.header().names.size());
       return;
     }
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> known;
-    const auto count = static_cast<std::uint32_t>(result.stacks->nodes().size());
+    const auto count = static_cast<std::uint32_t>(result.stacks().nodes().size());
     node_sites_.resize(count);
     if (by == By::stack) return;
     for (std::uint32_t node = 0; node < count; ++node) {
@@ -118,46 +76,67 @@ class Grouping {
 
 class Adder {
  public:
-  Adder(const Options& options, const Overview& overview, Sites& result)
+  /// Without a frame thread, the first that marks a frame is it, and without marks a frame is a sixtieth of a second.
+  Adder(const Options& options, std::uint32_t frame_thread, Sites& result)
       : options_(options),
-        overview_(overview),
+        preamble_(result.header().preamble_events),
         result_(result),
         grouping_(options.by, result),
         shared_(*result.labels),
-        frame_(overview.frame_thread == no_thread ? 1 : no_frame) {
+        frame_thread_(frame_thread),
+        frame_(frame_thread == no_thread ? 1 : no_frame) {
     if (!options.through.empty()) select(options.through);
     find_incomplete();
   }
 
   void prefetch(const Event& event) const {
-    if (takes_block(event.kind)) live_.prefetch((event.kind == Kind::free ? event.block : event.old_block) + 1);
+    live_.prefetch((event.kind == Kind::reallocate ? event.old_block : event.block) + 1);
   }
 
-  /// False when the event lies behind the end.
-  bool add(const Event& event) {
-    const bool preamble = events_++ < overview_.preamble;
-    if (event.time_ns >= options_.to_ns) return false;
+  void add(const Event& event) {
+    const bool preamble = events_++ < preamble_;
+    has_allocations_ |= gives_block(event.kind);
+    has_sites_ |= event.site != journal::no_site;
+    has_tags_ |= event.tag != 0 && event.kind != Kind::phase_mark;
+    if (event.kind == Kind::frame_mark) ++marks_[event.thread];
+    if (event.time_ns >= options_.to_ns) return;
     counts_ = !preamble && event.time_ns >= options_.from_ns;
     last_ns_ = event.time_ns;
-    if (overview_.frame_thread == no_thread) {
+    if (event.kind == Kind::frame_mark) {
+      if (frame_thread_ == no_thread) begin_frames(event.thread);
+      if (event.thread == frame_thread_) mark();
+      return;
+    }
+    if (frame_thread_ == no_thread) {
       frame_ = static_cast<std::uint32_t>(event.time_ns / journal::default_frame_ns) + 1;
       if (counts_ && first_frame_ == no_frame) first_frame_ = frame_;
-    } else if (event.kind == Kind::frame_mark && event.thread == overview_.frame_thread) {
-      ++frame_;
-      if (counts_) {
-        if (first_frame_ == no_frame) first_frame_ = frame_;
-        last_frame_ = frame_;
-      }
-      return true;
     }
     if (event.kind == Kind::free) release(event.block, event);
     if (event.kind == Kind::reallocate) release(event.old_block, event);
     if (gives_block(event.kind)) give(event);
-    return true;
   }
 
+  /// Throws when the journal can't say who allocates.
+  void require(const std::string& path) const {
+    if (!has_allocations_) throw Error(path + " holds no allocation");
+    if (options_.by == By::tag && !has_tags_) {
+      throw Error(path + " has no tags; a program sets them with blockyard::tag or by_tag_push while it is recorded");
+    }
+    if (options_.by != By::tag && !has_sites_) {
+      throw Error(path + " has no call stacks; record the program again with 'blockyard record', without --no-stacks");
+    }
+  }
+
+  /// After all events: the thread that marks most frames. Another than frame_thread() is the one to begin with.
+  std::uint32_t most_marks() const {
+    const auto fewer = [](const auto& one, const auto& other) { return one.second < other.second; };
+    const auto most = std::max_element(marks_.begin(), marks_.end(), fewer);
+    return most == marks_.end() ? no_thread : most->first;
+  }
+  std::uint32_t frame_thread() const { return frame_thread_; }
+
   void conclude() {
-    result_.marked_frames = overview_.frame_thread != no_thread;
+    result_.marked_frames = frame_thread_ != no_thread;
     // Between two marks lies a frame; the last one on the clock counts as whole.
     const std::uint32_t end = result_.marked_frames ? last_frame_ : frame_ + 1;
     result_.frame_count = first_frame_ == no_frame ? 0 : end - first_frame_;
@@ -196,12 +175,36 @@ class Adder {
     std::uint32_t frame = no_frame;
   };
 
+  /// What was counted by frames before the first mark was by the clock's.
+  void begin_frames(std::uint32_t thread) {
+    frame_thread_ = thread;
+    first_frame_ = no_frame;
+    for (Running& running : running_) forget_frames(running);
+    for (Site& site : result_.sites) forget_frames(site.totals);
+    forget_frames(total_);
+    forget_frames(result_.all);
+  }
+  static void forget_frames(Running& running) {
+    running.frame_allocations = running.frame_bytes = 0;
+    running.frame = no_frame;
+  }
+  static void forget_frames(Totals& totals) {
+    totals.frame_allocations = totals.frame_bytes = totals.worst_frame = totals.frames = totals.freed_same_frame = 0;
+  }
+
+  void mark() {
+    ++frame_;
+    if (!counts_) return;
+    if (first_frame_ == no_frame) first_frame_ = frame_;
+    last_frame_ = frame_;
+  }
+
   void select(const std::string& pattern) {
     const std::regex expression = expression_of(pattern);
     const Labels& labels = *result_.labels;
     std::vector<bool> matches(labels.texts());
     for (std::uint32_t i = 0; i < labels.texts(); ++i) matches[i] = std::regex_search(labels.text(i), expression);
-    const auto nodes = result_.stacks->nodes();
+    const auto nodes = result_.stacks().nodes();
     selected_.resize(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       selected_[i] = nodes[i].parent != journal::no_node && selected_[nodes[i].parent];
@@ -212,11 +215,11 @@ class Adder {
     all_ = false;
   }
   void find_incomplete() {
-    const auto nodes = result_.stacks->nodes();
+    const auto nodes = result_.stacks().nodes();
     incomplete_.resize(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       incomplete_[i] = nodes[i].parent == journal::no_node
-                           ? result_.stacks->frames()[nodes[i].frame].module == journal::end_marker
+                           ? result_.stacks().frames()[nodes[i].frame].module == journal::end_marker
                            : incomplete_[nodes[i].parent];
     }
   }
@@ -275,8 +278,8 @@ class Adder {
     } else if (incomplete_[event.site]) {
       ++result_.incomplete_stacks;
     }
-    const bool in_frame = overview_.frame_thread == no_thread ||
-                          (event.thread == overview_.frame_thread && frame_ != no_frame && frame_ >= first_frame_);
+    const bool in_frame =
+        frame_thread_ == no_thread || (event.thread == frame_thread_ && frame_ != no_frame && frame_ >= first_frame_);
     if (in_frame && first_frame_ != no_frame) {
       add_to_frame(totals, running, event.size);
       add_to_frame(result_.all, total_, event.size);
@@ -323,7 +326,7 @@ class Adder {
   }
 
   const Options& options_;
-  const Overview& overview_;
+  std::uint64_t preamble_;
   Sites& result_;
   Grouping grouping_;
   SharedFunction shared_;
@@ -334,7 +337,12 @@ class Adder {
   std::uint64_t peak_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t last_ns_ = 0;
-  std::uint32_t frame_;  ///< the one that goes on, from 1
+  std::uint32_t frame_thread_;
+  std::uint32_t frame_;                           ///< the one that goes on, from 1
+  std::map<std::uint32_t, std::uint64_t> marks_;  ///< by thread
+  bool has_allocations_ = false;
+  bool has_sites_ = false;
+  bool has_tags_ = false;
   std::uint32_t first_frame_ = no_frame;
   std::uint32_t last_frame_ = no_frame;
   bool counts_ = false;
@@ -343,13 +351,18 @@ class Adder {
   std::vector<bool> incomplete_;  ///< by node: its root is no function
 };
 
-void require(const std::string& path, const Options& options, const Overview& overview) {
-  if (!overview.has_allocations) throw Error(path + " holds no allocation");
-  if (options.by == By::tag && !overview.has_tags) {
-    throw Error(path + " has no tags; a program sets them with blockyard::tag or by_tag_push while it is recorded");
-  }
-  if (options.by != By::tag && !overview.has_sites) {
-    throw Error(path + " has no call stacks; record the program again with 'blockyard record', without --no-stacks");
+void add_all(const std::string& path, journal::Source& source, Adder& adder, const journal::Progress& progress) {
+  constexpr std::size_t ahead = 16;
+  for (auto events = source.next(); !events.empty(); events = source.next()) {
+    try {
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (i + ahead < events.size()) adder.prefetch(events[i + ahead]);
+        adder.add(events[i]);
+      }
+    } catch (const Error& error) {
+      throw Error(path + ", " + error.what());
+    }
+    journal::report(progress, source);
   }
 }
 
@@ -357,32 +370,33 @@ void require(const std::string& path, const Options& options, const Overview& ov
 
 Sites find_sites(const std::string& path, const Options& options, const journal::Progress& progress) {
   if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
-    throw Error(path + " can be read only once, and sites need two passes; save it as a file first");
+    throw Error(path + " can be read only once, and sites may need two passes; save it as a file first");
   }
   if (options.to_ns <= options.from_ns) throw Error("--to must be later than --from");
   Sites result;
-  const Overview overview = look(path, result, progress);
-  require(path, options, overview);
-  result.labels = std::make_unique<Labels>(*result.stacks, options.show_wrappers, options.skip, options.by == By::line);
-  Adder adder(options, overview, result);
-  const auto source = journal::open(path);
-  constexpr std::size_t ahead = 16;
-  bool goes_on = true;
-  for (auto events = source->next(); goes_on && !events.empty(); events = source->next()) {
-    try {
-      for (std::size_t i = 0; i < events.size() && goes_on; ++i) {
-        if (i + ahead < events.size()) adder.prefetch(events[i + ahead]);
-        goes_on = adder.add(events[i]);
-      }
-    } catch (const Error& error) {
-      throw Error(path + ", " + error.what());
-    }
-    if (progress && source->bytes_total() != 0) {
-      progress(0.25 + static_cast<double>(source->bytes_read()) / static_cast<double>(source->bytes_total()) * 0.75);
-    }
+  result.source = journal::open(path);
+  std::unique_ptr<journal::Source> again;  // a pass after the first
+  if (!result.source->is_complete()) {
+    while (!result.source->next().empty()) journal::report(progress, *result.source);
+    again = journal::open(path);
   }
-  adder.conclude();
-  return result;
+  result.labels =
+      std::make_unique<Labels>(result.stacks(), options.show_wrappers, options.skip, options.by == By::line);
+  for (std::uint32_t frame_thread = no_thread;;) {
+    Adder adder(options, frame_thread, result);
+    add_all(path, again ? *again : *result.source, adder, progress);
+    adder.require(path);
+    if (adder.most_marks() == adder.frame_thread()) {
+      adder.conclude();
+      return result;
+    }
+    frame_thread = adder.most_marks();
+    again = journal::open(path);
+    Sites fresh;
+    fresh.source = std::move(result.source);
+    fresh.labels = std::move(result.labels);
+    result = std::move(fresh);
+  }
 }
 
 }  // namespace blockyard::sites

@@ -10,6 +10,7 @@
 
 #include "journal/event.hpp"
 #include "journal/progress.hpp"
+#include "journal/reader.hpp"
 #include "journal/stacks.hpp"
 #include "sites/labels.hpp"
 
@@ -54,8 +55,9 @@ struct Site {
 };
 
 struct Sites {
-  journal::Header header;
-  std::vector<Site> sites;  ///< in the order in which they appear
+  std::unique_ptr<journal::Source> source;  ///< has the header and the stacks
+  std::unique_ptr<Labels> labels;           ///< of the stacks
+  std::vector<Site> sites;                  ///< in the order in which they appear
   Totals all;
   std::uint64_t duration_ns = 0;
   std::uint64_t frame_count = 0;  ///< whole frames between `from` and `to`
@@ -63,14 +65,15 @@ struct Sites {
   std::uint64_t peak_at_ns = 0;
   std::uint64_t without_stack = 0;      ///< allocations
   std::uint64_t incomplete_stacks = 0;  ///< allocations whose stack could not be walked to its root
-  bool has_names = false;
-  std::vector<std::string> notes;
-  std::unique_ptr<journal::Stacks> stacks;
-  std::unique_ptr<Labels> labels;  ///< of `stacks`
+
+  const journal::Header& header() const { return source->header(); }
+  const journal::Stacks& stacks() const { return source->stacks(); }
 };
 
-/// Reads the journal twice: for its stacks and its frame thread, and for the events. Memory grows with the live blocks,
-/// the stacks and the sites. Throws journal::Error; without stacks (or, by tag, without tags) it says how to get them.
+/// Reads the events once where the journal tells its stacks before them; else a pass before that collects the stacks.
+/// Frames are those of the thread that marks most of them: where another thread marks the first one, there is one pass
+/// more. Memory grows with the live blocks, the stacks and the sites. Throws journal::Error; without stacks (or, by
+/// tag, without tags) it says how to get them.
 Sites find_sites(const std::string& path, const Options& options, const journal::Progress& progress);
 
 }  // namespace blockyard::sites

@@ -35,7 +35,7 @@ class Follower {
       : stretch_(stretch), subset_(all, used, 0) {}
 
   void prefetch(const Event& event) const {
-    if (takes_block(event.kind)) live_.prefetch((event.kind == Kind::free ? event.block : event.old_block) + 1);
+    live_.prefetch((event.kind == Kind::reallocate ? event.old_block : event.block) + 1);
   }
 
   /// `preamble` events at the journal's beginning are measured by no replay. False behind the stretch's end.

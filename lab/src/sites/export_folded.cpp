@@ -21,8 +21,8 @@ std::string folded_name(const std::string& text) {
 std::string folded(const Sites& sites, const Site& site) {
   if (!site.has_stack) return "[no call stack]";
   std::vector<std::string> functions;  // innermost first
-  for (std::uint32_t node = site.node; node != journal::no_node; node = sites.stacks->nodes()[node].parent) {
-    for (const Label& label : sites.labels->of_frame(sites.stacks->nodes()[node].frame)) {
+  for (std::uint32_t node = site.node; node != journal::no_node; node = sites.stacks().nodes()[node].parent) {
+    for (const Label& label : sites.labels->of_frame(sites.stacks().nodes()[node].frame)) {
       functions.push_back(folded_name(sites.labels->text(label.function)));
     }
   }

@@ -43,7 +43,7 @@ class Message {
 
 class Profile {
  public:
-  explicit Profile(const Sites& sites) : sites_(sites), labels_(*sites.labels), stacks_(*sites.stacks) { string({}); }
+  explicit Profile(const Sites& sites) : sites_(sites), labels_(*sites.labels), stacks_(sites.stacks()) { string({}); }
 
   std::string write() {
     constexpr std::array<std::array<const char*, 2>, 4> types{

@@ -22,8 +22,8 @@ class Frames {
     std::vector<std::size_t> indices;
     if (!site.has_stack) indices.push_back(index({}));
     for (std::uint32_t node = site.node; site.has_stack && node != journal::no_node;
-         node = sites_.stacks->nodes()[node].parent) {
-      for (const Label& label : sites_.labels->of_frame(sites_.stacks->nodes()[node].frame)) {
+         node = sites_.stacks().nodes()[node].parent) {
+      for (const Label& label : sites_.labels->of_frame(sites_.stacks().nodes()[node].frame)) {
         indices.push_back(index(label));
       }
     }
@@ -83,7 +83,7 @@ void write_speedscope(const Sites& sites, journal::ByteSink& out) {
                         {"weights", std::move(weights)}});
   }
   const Json document = {{"$schema", "https://www.speedscope.app/file-format-schema.json"},
-                         {"name", sites.header.program},
+                         {"name", sites.header().program},
                          {"exporter", "blockyard"},
                          {"activeProfileIndex", 0},
                          {"shared", {{"frames", frames.take()}}},

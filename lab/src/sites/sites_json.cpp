@@ -72,7 +72,7 @@ Json stack_of(const Labels& labels, std::uint32_t node) {
 Json site_json(const Sites& sites, const Site& site, By by) {
   Json json = Json::object();
   if (by == By::tag) {
-    json["tag"] = site.has_stack ? sites.header.names[site.label] : std::string();
+    json["tag"] = site.has_stack ? sites.header().names[site.label] : std::string();
   } else if (site.has_stack) {
     put(json, *sites.labels, sites.labels->speaker(site.node), by);
     if (by == By::stack) json["stack"] = stack_of(*sites.labels, site.node);
@@ -86,7 +86,7 @@ Json site_json(const Sites& sites, const Site& site, By by) {
 
 std::vector<std::string> texts_of(const Sites& sites, const Site& site, By by) {
   if (!site.has_stack) return {};
-  if (by == By::tag) return {sites.header.names[site.label]};
+  if (by == By::tag) return {sites.header().names[site.label]};
   const Label& label = sites.labels->speaker(site.node);
   const auto text = [&](std::uint32_t index) { return sites.labels->text(index); };
   if (by == By::module) return {text(label.module)};
@@ -111,13 +111,13 @@ Json sites_json(const Sites& sites, By by, const Listing& listing) {
     const std::uint64_t second = rank(b->totals, listing.sort);
     return first != second ? first > second : a->totals.bytes > b->totals.bytes;
   });
-  Json json = {{"program", sites.header.program},
+  Json json = {{"program", sites.header().program},
                {"duration_ns", sites.duration_ns},
                {"marked_frames", sites.marked_frames},
                {"frame_count", sites.frame_count},
                {"peak_at_ns", sites.peak_at_ns},
-               {"cut_at_end", sites.header.cut_at_end},
-               {"has_names", sites.has_names},
+               {"cut_at_end", sites.header().cut_at_end},
+               {"has_names", sites.stacks().has_names()},
                {"without_stack", sites.without_stack},
                {"incomplete_stacks", sites.incomplete_stacks},
                {"site_count", chosen.size()}};
@@ -128,7 +128,7 @@ Json sites_json(const Sites& sites, By by, const Listing& listing) {
   Json list = Json::array();
   for (const Site* site : chosen) list.push_back(site_json(sites, *site, by));
   json["sites"] = std::move(list);
-  json["notes"] = sites.notes;
+  json["notes"] = std::vector<std::string>(sites.source->notes().begin(), sites.source->notes().end());
   return json;
 }
 
