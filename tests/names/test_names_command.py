@@ -1,6 +1,7 @@
 """blockyard names: what it says of a journal, and that sites are then called by their names."""
 
 import json
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from small_game import blockyard
 from stacked import Journal
+
+from blockyard import native
 
 
 @pytest.fixture
@@ -75,3 +78,16 @@ def test_what_can_take_no_names_is_refused_in_one_sentence(tmp_path, name, part)
     done = blockyard("names", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and part in done.stderr
     assert path.read_bytes() == before
+
+
+def test_a_journal_that_may_not_grow_is_named_as_it_was_given_and_stays(program):
+    journal = record(program)
+    before = journal.read_bytes()
+    done = subprocess.run(
+        [native.path("blockyard-names"), journal],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and done.stderr.startswith(f"blockyard: {journal}: writing failed")
+    assert journal.read_bytes() == before and not list(journal.parent.glob("*.part*"))

@@ -93,6 +93,31 @@ def test_a_setuid_program_of_another_user_is_refused(tmp_path):
     assert "setuid" in sentence(record(tmp_path / "x.byj", str(program)))
 
 
+def test_a_program_of_another_user_says_why_it_is_not_recorded(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("ANOTHER USER'S PROGRAM WAS NOT TESTED: only root can start one")
+    socket = f"blockyard-test-{os.getpid()}"
+    collector = subprocess.Popen(
+        [native.path("blockyard-collect"), "--socket", socket, "--output", tmp_path / "x.byj"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        user=12345,
+    )
+    assert collector.stdout.readline() == "ready\n"
+    library = str(native.path("libblockyard-record.so"))
+    subprocess.run(["true"], env=environment(BLOCKYARD_RECORD=socket, LD_PRELOAD=library), check=True)
+    _, said = collector.communicate()
+    assert "it runs as user 0, and the recorder as user 12345" in said
+
+
+def test_a_ring_that_is_no_power_of_two_is_wrong_usage():
+    collect = [native.path("blockyard-collect"), "--socket", "none", "--ring-kib", "100"]
+    done = subprocess.run(collect, capture_output=True, text=True)
+    assert done.returncode == 2 and "100 is no power of two" in done.stderr
+
+
 def test_a_program_that_clears_its_environment_says_why_nothing_was_recorded(tmp_path):
     script = tmp_path / "static.sh"
     static = compiled(tmp_path, "-static")

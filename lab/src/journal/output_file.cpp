@@ -165,6 +165,10 @@ void OutputFile::commit() {
 std::unique_ptr<ByteSink> ByteSink::create(const std::string& path, std::string_view name) {
   if (name.ends_with(".zst")) return std::make_unique<ZstdSink>(path, name);
   if (name.ends_with(".gz")) return std::make_unique<GzipSink>(path, name);
+  return create_plain(path, name);
+}
+
+std::unique_ptr<ByteSink> ByteSink::create_plain(const std::string& path, std::string_view name) {
   return std::make_unique<PlainSink>(path, name);
 }
 

@@ -27,11 +27,14 @@ class OutputFile {
   std::string temporary_;
 };
 
-/// Writes bytes to a file, compressed when `name` ends in .zst or .gz. Throws Error, whose sentence contains `name`.
+/// Writes bytes to a file. Throws Error, whose sentence contains `name`.
 class ByteSink {
  public:
-  /// Writes to `path`, over what is there; `path` may be the temporary name of `name`.
+  /// Writes to `path`, over what is there, compressed when `name` ends in .zst or .gz; `path` may be the temporary name
+  /// of `name`.
   static std::unique_ptr<ByteSink> create(const std::string& path, std::string_view name);
+  /// The same, and never compresses.
+  static std::unique_ptr<ByteSink> create_plain(const std::string& path, std::string_view name);
   virtual ~ByteSink() = default;
   virtual void write(std::string_view bytes) = 0;
   /// Writes what is still held back and closes.

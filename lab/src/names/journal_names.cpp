@@ -239,7 +239,7 @@ void store(const std::string& path, const Stacks& stacks) {
 
   const std::string target = fs::canonical(path).string();
   journal::OutputFile replacement(target, "", true);
-  const auto written = journal::ByteSink::create(replacement.temporary(), replacement.temporary());
+  const auto written = journal::ByteSink::create_plain(replacement.temporary(), target);
   fs::permissions(replacement.temporary(), fs::status(target).permissions());
   constexpr std::uint64_t piece = 1U << 20;
   for (std::uint64_t at = 0; at < end; at += piece) written->write(old.read(at, std::min(piece, end - at)));

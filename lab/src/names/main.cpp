@@ -62,10 +62,11 @@ int main(int argc, char** argv) {
   app.add_flag("--progress", progress, "write lines 'progress FRACTION TEXT' to standard error");
   // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
-  return command::run(app, argc, argv, [&] {
+  const auto name = [&] {
     const names::Naming naming = names::name_journal(path, options, command::progress_lines(progress, "naming"));
     command::print(json ? blockyard::journal::json_text(json_of(naming))
                         : std::to_string(naming.named) + " of " + std::to_string(naming.frames) +
                               " addresses have names");
-  });
+  };
+  return command::run(app, argc, argv, name, "not enough memory for the names of this journal's call stacks");
 }

@@ -2,6 +2,7 @@
 #include <bit>
 #include <csignal>
 #include <cstdio>
+#include <string>
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -16,7 +17,9 @@
 
 namespace {
 
-using blockyard::journal::Error;
+std::string power_of_two(const std::string& number) {
+  return std::has_single_bit(std::stoull(number)) ? "" : number + " is no power of two";
+}
 
 // The collector must outlive whatever ends the program, including Ctrl-C at the terminal. A journal that grows beyond
 // the limit on a file's size is a failed write, which the summary reports.
@@ -61,7 +64,8 @@ int main(int argc, char** argv) {
   app.add_option("--signal", settings.signal, "Number of the signal that opens and closes the window");
   app.add_flag("--wait", settings.wait, "Open no window before the signal or by_journal_start()");
   app.add_option("--ring-kib", ring_kib, "Size of a thread's ring in KiB, a power of two")
-      ->check(CLI::Range(64, 1 << 20));
+      ->check(CLI::Range(64, 1 << 20))
+      ->check(power_of_two);
   app.add_option("--stack-depth", settings.stack_depth, "Most frames of a stack; 0: no stacks")
       ->check(CLI::Range(0, 4096));
   app.add_flag("--verify-stacks", settings.verify_stacks, "Walk each stack a second time with libunwind");
@@ -70,7 +74,6 @@ int main(int argc, char** argv) {
     if (*after_option) settings.after = after;
     if (*length_option) settings.length = length;
     settings.ring_words = ring_kib * 1024 / sizeof(std::uint64_t);
-    if (!std::has_single_bit(settings.ring_words)) throw Error("--ring-kib must be a power of two");
     ignore_signals();
     allow_many_files();
     if (settings.connected >= 0) let_go_of_inherited_files(settings.connected);
@@ -79,5 +82,5 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
     server.run();
   };
-  return blockyard::journal::command::run(app, argc, argv, collect);
+  return blockyard::journal::command::run(app, argc, argv, collect, "not enough memory to collect the recording");
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 
 #include <sys/socket.h>
@@ -50,8 +51,15 @@ std::optional<Caller> identify(const FileDescriptor& connection) {
   Caller caller;
   Hello& hello = caller.hello;
   if (recv(connection.get(), &hello, sizeof hello, 0) != static_cast<ssize_t>(sizeof hello)) return std::nullopt;
-  if (hello.version != protocol_version || (peer.uid != geteuid() && geteuid() != 0)) return std::nullopt;
   caller.pid = peer.pid != 0 ? peer.pid : hello.pid;
+  if (peer.uid != geteuid() && geteuid() != 0) {
+    std::fprintf(stderr,
+                 "blockyard: process %d is not recorded: it runs as user %u, and the recorder as user %u; run "
+                 "'blockyard record' as that user or as root\n",
+                 static_cast<int>(caller.pid), peer.uid, geteuid());
+    return std::nullopt;
+  }
+  if (hello.version != protocol_version) return std::nullopt;
   caller.pidfd = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, caller.pid, 0)));
   return caller;
 }

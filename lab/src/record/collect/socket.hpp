@@ -24,7 +24,8 @@ struct Caller {
   FileDescriptor pidfd;  ///< closed when the process has ended already
 };
 
-/// Reads the program's message; waits for it for a second. None for another user's program, and for another version.
+/// Reads the program's message; waits for it for a second. None for another user's program, which a line on standard
+/// error says, and for another version.
 std::optional<Caller> identify(const FileDescriptor& connection);
 
 /// Answers; `file` goes along unless it is negative. False when the program is gone.
