@@ -1,10 +1,12 @@
 """How fast results become tables and pictures: `bench/report/run`.
 
-Three figures, on synthetic campaigns whose rows are laid out as the replayer writes them:
+Three figures on synthetic campaigns, whose rows are laid out as the replayer writes them, and one on a real one:
   density   the picture of 11 million points, from mapped rows to a PNG on disk, beside matplotlib's own scatter and
             mpl-scatter-density (bench/requirements.txt)
   report    `blockyard report` over 8 allocators x 5 repeats of a 3.5-million-event journal: tables, Parquet, pictures
   digest    its exact percentiles alone, in events per second
+  sites     what call stacks take, on the bundled journal repeated: `blockyard sites`, and what `blockyard report` takes
+            with them as a ratio of without, text alone and with the page, measured in turn
 
 Prints one JSON object.
 """
@@ -30,6 +32,8 @@ from blockyard.report import header, pictures, scatter, style
 
 POINTS = 11_000_000
 EVENTS, REPEATS = 3_500_000, 5
+SITES_EVENTS = 10_000_000
+JOURNAL = Path(__file__).parents[2] / "journals" / "godot-shooter.byj"
 ALLOCATORS = synthetic.SPEEDS
 
 
@@ -150,6 +154,32 @@ def report(folder: Path) -> dict[str, float]:
     }
 
 
+def sites(folder: Path) -> dict[str, float]:
+    """Names and call stacks are the bundled journal's; the report's journal has as many events as that of `report`."""
+    long, short, results = folder / "long.byj", folder / "short.byj", folder / "results"
+    facts = json.loads(blockyard("info", JOURNAL, "--json"))
+    for path, events in ((long, SITES_EVENTS), (short, EVENTS)):
+        blockyard("repeat", JOURNAL, -(-events // (facts["events"] - facts["preamble"]["blocks"])), "-o", path)
+    events = json.loads(blockyard("info", long, "--json"))["events"]
+    taken = {"events": events, "sites_s": round(seconds(lambda: blockyard("sites", long), 5), 2)}
+    blockyard("replay", short, "-a", "glibc,mimalloc,blockyard,null", "--repeats", 2, "--pace", "max", "-o", results)
+    [stacks] = results.glob("runs/*/sites.bys")
+    ratios: dict[str, list[float]] = {"report_ratio": [], "page_ratio": []}
+    for _ in range(3):
+        for name, options in (("report_ratio", ()), ("page_ratio", ("--html",))):
+            took = [seconds(lambda: blockyard("report", results, *options), 1)]  # noqa: B023  # called at once
+            hidden = stacks.rename(folder / stacks.name)
+            took.append(seconds(lambda: blockyard("report", results, *options), 1))  # noqa: B023
+            hidden.rename(stacks)
+            ratios[name].append(took[0] / took[1])
+    return taken | {name: round(statistics.median(found), 2) for name, found in ratios.items()}
+
+
+def blockyard(*arguments: object) -> str:
+    command = [sys.executable, "-m", "blockyard", *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--density-only", action="store_true")
@@ -160,6 +190,8 @@ def main() -> None:
         found = {"density": density(Path(scratch) / "density", not chosen.no_peer)}
         if not chosen.density_only:
             found["report"] = report(Path(scratch) / "campaign")
+            (Path(scratch) / "sites").mkdir()
+            found["sites"] = sites(Path(scratch) / "sites")
     print(json.dumps(found, indent=2))
     bench_result.write("report", found)
 

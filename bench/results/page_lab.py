@@ -197,6 +197,17 @@ def _report(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
             mine <= limit,
             "",
         )
+    if sites := figures.get("sites"):
+        limit, mine = targets["sites_s"], sites["sites_s"] * 1e7 / sites["events"]
+        yield "Who allocates in 10 million events", f"{limit} s", f"{mine:.1f} s", mine <= limit, ""
+        most, text, page = targets["report_sites_ratio"], sites["report_ratio"], sites["page_ratio"]
+        yield (
+            "Report with call stacks; with the page, ratio to without",
+            f"{most:g}",
+            f"{text:.2f}; {page:.2f}",
+            max(text, page) <= most,
+            "",
+        )
 
 
 def _page(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
