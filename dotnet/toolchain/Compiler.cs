@@ -1,7 +1,9 @@
 // The C# compiler's command line over Roslyn's library, for machines without the .NET SDK.
 //
 // Debian's compiler, mcs, supports only C# 7.2, without the `unmanaged` constraint. It compiles this file, and this
-// file compiles everything else. The options are those of csc (-target, -out, -reference, -langversion, ...).
+// file compiles everything else. The options are those of csc (-target, -out, -reference, -langversion, ...). With
+// -each FILE it compiles several assemblies in one process, which saves starting it: the file has an argument a line,
+// and an empty line behind the last one of each assembly. It ends at the first that fails.
 using System;
 using System.Collections.Generic;
 using System.IO;
@@ -14,7 +16,37 @@ using Microsoft.CodeAnalysis.Text;
 
 internal static class Driver
 {
+    private static readonly Dictionary<string, MetadataReference> Known = new Dictionary<string, MetadataReference>();
+
     private static int Main(string[] args)
+    {
+        if (args.Length != 2 || args[0] != "-each")
+        {
+            return Compile(args);
+        }
+
+        List<string> arguments = new List<string>();
+        foreach (string line in File.ReadLines(args[1]))
+        {
+            if (line.Length > 0)
+            {
+                arguments.Add(line);
+                continue;
+            }
+
+            int code = Compile(arguments);
+            if (code != 0)
+            {
+                return code;
+            }
+
+            arguments.Clear();
+        }
+
+        return 0;
+    }
+
+    private static int Compile(IEnumerable<string> args)
     {
         string folder = Directory.GetCurrentDirectory();
         CSharpCommandLineArguments options = CSharpCommandLineParser.Default.Parse(args, folder, null, null);
@@ -42,7 +74,14 @@ internal static class Driver
                 return 1;
             }
 
-            references.Add(MetadataReference.CreateFromFile(reference.Reference, reference.Properties));
+            // The same object again, because Roslyn keeps what it read of it.
+            if (!Known.TryGetValue(reference.Reference, out MetadataReference known))
+            {
+                known = MetadataReference.CreateFromFile(reference.Reference, reference.Properties);
+                Known.Add(reference.Reference, known);
+            }
+
+            references.Add(known);
         }
 
         CSharpCompilation compilation = CSharpCompilation.Create(
