@@ -29,7 +29,10 @@ namespace Blockyard.Memory
         internal static void AddJob(JobRegion* region, byte* block, long size)
         {
             JobBlock.Begin(region, block, size);
-            AddStack(block);
+            if (LeakDetection.Mode == LeakMode.OnWithStacks)
+            {
+                AddStack(block);
+            }
         }
 
         /// <summary>Ends a TempJob block of a region whose blocks have headers.</summary>
@@ -175,6 +178,7 @@ namespace Blockyard.Memory
             }
         }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         private static void AddStack(byte* block)
         {
             StackTrace? stack = LeakDetection.CaptureStack();

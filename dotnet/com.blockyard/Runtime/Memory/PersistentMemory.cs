@@ -51,16 +51,15 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>A block of a size of at least 1.</summary>
-        internal static byte* Allocate(long size, int alignment) =>
-            alignment <= NaturalAlignment ? AllocateUsual(size) : AllocateSlowly(size, alignment);
-
-        /// <summary>A block of a size of at least 1, aligned to <see cref="NaturalAlignment"/>.</summary>
-        [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        internal static byte* AllocateUsual(long size)
+        /// <inheritdoc cref="UnmanagedMemory.Malloc"/>
+        /// <remarks>Looks up the thread first, and is not inlined, for the same reason as
+        /// <see cref="ThreadMemory.TakeTemp"/>.</remarks>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static byte* Malloc(long size, int alignment)
         {
             ThreadState* thread = ThreadState.Current;
-            if (thread != null && size <= LargestCached)
+            if (thread != null && (ulong)size - 1 < LargestCached && alignment <= NaturalAlignment
+                && RawMemory.IsAlignment(alignment))
             {
                 long sizeClass = (size + 15) >> 4;
                 byte* block = (byte*)thread->Cached[sizeClass];
@@ -76,11 +75,17 @@ namespace Blockyard.Memory
                 }
             }
 
-            return AllocateSlowly(size, NaturalAlignment);
+            return AllocateSlowly(size, alignment);
         }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Free(void* block)
         {
+            if (block == null)
+            {
+                return;
+            }
+
             BlockTracker.RemovePersistent((byte*)block);
             if (heap == PersistentHeap.Native)
             {
@@ -142,7 +147,7 @@ namespace Blockyard.Memory
                 return raw + HeaderSize;
             }
 
-            byte* fresh = Allocate(size, alignment);
+            byte* fresh = Malloc(size, alignment);
             RawMemory.Copy(block, fresh, used);
             Free(block);
             return fresh;
@@ -169,6 +174,7 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static byte* AllocateSlowly(long size, int alignment)
         {
+            size = RawMemory.CheckedSize(size, alignment);
             if (!used)
             {
                 lock (Lock.Gate)

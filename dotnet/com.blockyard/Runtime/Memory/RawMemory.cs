@@ -47,6 +47,19 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>The size of a block that a caller asked for: at least 1.</summary>
+        /// <exception cref="ArgumentOutOfRangeException">It is negative, or the alignment is invalid.</exception>
+        internal static long CheckedSize(long size, int alignment)
+        {
+            CheckAlignment(alignment);
+            if (size < 0)
+            {
+                throw new ArgumentOutOfRangeException(nameof(size), size, "A size is 0 or more.");
+            }
+
+            return Math.Max(size, 1);
+        }
+
         internal static void Clear(void* block, long size) => Fill(block, size, 0);
 
         internal static void Fill(void* block, long size, byte value)

@@ -145,12 +145,18 @@ namespace Blockyard.Memory
             }
         }
 
-        internal void* TakeTemp(long size, int alignment)
+        /// <remarks>This method, <see cref="TakeJob"/>, <see cref="GiveTemp"/> and <see cref="GiveJob"/> look up the
+        /// thread first, and are not inlined: .NET looks it up slowly in a branch that was not taken while it counted
+        /// branches, which is for thirty calls.</remarks>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void* TakeTemp(long size, int alignment)
         {
+            ThreadMemory thread = Current;
+            ThreadState* state = thread.state;
             byte* start = (byte*)(((ulong)state->TempCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
             if (size > (long)state->TempLimit - (long)start)
             {
-                return TakeTempSlowly(size, alignment);
+                return thread.TakeTempSlowly(size, alignment);
             }
 
             state->LastBlock = start;
@@ -183,8 +189,11 @@ namespace Blockyard.Memory
             return true;
         }
 
-        internal void GiveTemp(byte* block)
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void GiveTemp(byte* block)
         {
+            ThreadMemory thread = Current;
+            ThreadState* state = thread.state;
             if (block == state->LastBlock && block < state->TempCursor)
             {
                 state->PeakCursor = state->TempCursor > state->PeakCursor ? state->TempCursor : state->PeakCursor;
@@ -192,16 +201,19 @@ namespace Blockyard.Memory
             }
             else
             {
-                GiveTempSlowly(block);
+                thread.GiveTempSlowly(block);
             }
         }
 
-        internal void* TakeJob(long size, int alignment)
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void* TakeJob(long size, int alignment)
         {
+            ThreadMemory thread = Current;
+            ThreadState* state = thread.state;
             byte* start = (byte*)(((ulong)state->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
             if (size > (long)state->JobLimit - (long)start || state->InlineJobLimit == null)
             {
-                return TakeJobSlowly(size, alignment);
+                return thread.TakeJobSlowly(size, alignment);
             }
 
             state->JobCursor = start + size;
@@ -210,13 +222,15 @@ namespace Blockyard.Memory
             return start;
         }
 
-        internal void GiveJob(byte* block)
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void GiveJob(byte* block)
         {
+            ThreadMemory thread = Current;
             JobRegion* region = JobRegion.Of(block);
             if (Checks.AreOn || JobRegion.IsAnyTracked)
             {
                 // Any other than the thread's own region may not exist, so it is looked up first.
-                if (region == state->Job ? region->IsTracked : JobRegion.IsTrackedRegion(region))
+                if (region == thread.state->Job ? region->IsTracked : JobRegion.IsTrackedRegion(region))
                 {
                     BlockTracker.RemoveJob(block);
                 }
@@ -226,7 +240,7 @@ namespace Blockyard.Memory
                 }
             }
 
-            GiveJobTo(region);
+            thread.GiveJobTo(region);
         }
 
         /// <summary>Whether a block is one of this frame.</summary>

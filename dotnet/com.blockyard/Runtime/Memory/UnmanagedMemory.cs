@@ -101,6 +101,13 @@ namespace Blockyard.Memory
                 }
             }
 
+#if NET8_0_OR_GREATER
+            // Elsewhere in MallocSlowly, because on Mono another branch makes the others slower.
+            if (lifetime == Lifetime.Persistent)
+            {
+                return PersistentMemory.Malloc(size, alignment);
+            }
+#endif
             return MallocSlowly(size, alignment, lifetime);
         }
 
@@ -137,6 +144,13 @@ namespace Blockyard.Memory
                 }
             }
 
+#if NET8_0_OR_GREATER
+            if (lifetime == Lifetime.Persistent)
+            {
+                PersistentMemory.Free(block);
+                return;
+            }
+#endif
             FreeSlowly(block, lifetime);
         }
 
@@ -177,28 +191,14 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void* MallocSlowly(long size, int alignment, Lifetime lifetime)
         {
-            if (lifetime == Lifetime.Persistent && size > 0 && alignment <= PersistentMemory.NaturalAlignment
-                && RawMemory.IsAlignment(alignment))
-            {
-                return PersistentMemory.AllocateUsual(size);
-            }
-
-            RawMemory.CheckAlignment(alignment);
-            if (size < 0)
-            {
-                throw new ArgumentOutOfRangeException(nameof(size), size, "A size is 0 or more.");
-            }
-
-            size = Math.Max(size, 1);
             if (lifetime == Lifetime.Persistent)
             {
-                return PersistentMemory.Allocate(size, alignment);
+                return PersistentMemory.Malloc(size, alignment);
             }
 
-            // Before the branches: .NET looks up the thread slowly in a branch that was rarely taken at first.
-            ThreadMemory thread = ThreadMemory.Current;
-            return lifetime == Lifetime.TempJob ? thread.TakeJob(size, alignment)
-                : lifetime == Lifetime.Temp ? thread.TakeTemp(size, alignment)
+            size = RawMemory.CheckedSize(size, alignment);
+            return lifetime == Lifetime.TempJob ? ThreadMemory.TakeJob(size, alignment)
+                : lifetime == Lifetime.Temp ? ThreadMemory.TakeTemp(size, alignment)
                 : throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
         }
 
@@ -213,17 +213,14 @@ namespace Blockyard.Memory
             if (lifetime == Lifetime.Persistent)
             {
                 PersistentMemory.Free(block);
-                return;
             }
-
-            ThreadMemory thread = ThreadMemory.Current;
-            if (lifetime == Lifetime.TempJob)
+            else if (lifetime == Lifetime.TempJob)
             {
-                thread.GiveJob((byte*)block);
+                ThreadMemory.GiveJob((byte*)block);
             }
             else if (lifetime == Lifetime.Temp)
             {
-                thread.GiveTemp((byte*)block);
+                ThreadMemory.GiveTemp((byte*)block);
             }
             else
             {
