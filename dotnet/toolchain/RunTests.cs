@@ -26,6 +26,11 @@ internal static class RunTests
         Type[] types = Assembly.LoadFrom(args[0]).GetTypes();
         foreach (Type type in types.OrderBy(type => type.FullName, StringComparer.Ordinal))
         {
+            if (type.IsAbstract)
+            {
+                continue;
+            }
+
             foreach (TestFixtureAttribute fixture in type.GetCustomAttributes<TestFixtureAttribute>())
             {
                 RunFixture(type, fixture.Arguments ?? new object[0], part);

@@ -27,6 +27,7 @@ namespace Blockyard.Sockets
 
         internal override bool TryReceive(Span<byte> buffer, out Received datagram)
         {
+            ThrowPostponed();
             lock (reading)
             {
                 while (!isClosing && Socket.Poll(0, SelectMode.SelectRead))

@@ -258,7 +258,8 @@ namespace Blockyard.Sockets
 
         /// <summary>Receives as many datagrams as there are and as the batch has room for. Never blocks.</summary>
         /// <param name="batch">Receives the datagrams; its earlier ones are removed.</param>
-        /// <returns>The number of datagrams; 0 when there is nothing to read.</returns>
+        /// <returns>The number of datagrams; 0 when there is nothing to read. If an error occurs after some were
+        /// received, the next call that receives throws it.</returns>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
         public int ReceiveBatch(DatagramBatch batch)
         {

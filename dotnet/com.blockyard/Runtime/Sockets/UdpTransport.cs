@@ -1,5 +1,6 @@
 using System;
 using System.Net.Sockets;
+using System.Threading;
 
 namespace Blockyard.Sockets
 {
@@ -8,6 +9,9 @@ namespace Blockyard.Sockets
     {
         /// <summary>Longer than any UDP datagram.</summary>
         internal const int LongestDatagram = 65536;
+
+        /// <summary>An error that came behind the datagrams of a batch.</summary>
+        private SocketException? postponed;
 
         /// <summary>Never blocks. False when there is nothing to read.</summary>
         internal abstract bool TryReceive(Span<byte> buffer, out Received received);
@@ -24,6 +28,7 @@ namespace Blockyard.Sockets
 
         internal virtual int ReceiveBatch(DatagramBatch batch)
         {
+            ThrowPostponed();
             int count = 0;
             try
             {
@@ -32,9 +37,10 @@ namespace Blockyard.Sockets
                     batch.Set(count++, received);
                 }
             }
-            catch (SocketException) when (count > 0)
+            catch (SocketException error) when (count > 0)
             {
-                // The datagrams before it must not be lost. An error that lasts is thrown by the next call.
+                // Neither the datagrams before it nor the error, which may occur only once, must be lost.
+                postponed = error;
             }
 
             return count;
@@ -56,6 +62,15 @@ namespace Blockyard.Sockets
             }
 
             return sent - first;
+        }
+
+        /// <summary>Called at the start of a receive.</summary>
+        private protected void ThrowPostponed()
+        {
+            if (postponed != null && Interlocked.Exchange(ref postponed, null) is SocketException error)
+            {
+                throw error;
+            }
         }
 
         /// <summary>Whether an error only reports that a host refused an earlier datagram.</summary>

@@ -1,7 +1,6 @@
 using System;
 using System.Collections.Generic;
 using System.Runtime.CompilerServices;
-using System.Threading;
 using Blockyard.Diagnostics;
 using Blockyard.Memory;
 using NUnit.Framework;
@@ -189,19 +188,18 @@ namespace Blockyard.Tests
                     *(long*)blocks[i] = i;
                 }
 
-                Thread[] threads = new Thread[3];
+                FreshThread[] threads = new FreshThread[3];
                 for (int t = 0; t < threads.Length; t++)
                 {
                     int first = t;
-                    threads[t] = new Thread(() =>
+                    threads[t] = new FreshThread(() =>
                     {
                         for (int i = first; i < blocks.Length; i += 4)
                         {
-                            Assert.AreEqual(i, *(long*)blocks[i]);
+                            Assert.IsTrue(*(long*)blocks[i] == i);
                             UnmanagedMemory.Free((void*)blocks[i], Lifetime.TempJob);
                         }
                     });
-                    threads[t].Start();
                 }
 
                 for (int i = 3; i < blocks.Length; i += 4)
@@ -209,9 +207,9 @@ namespace Blockyard.Tests
                     UnmanagedMemory.Free((void*)blocks[i], Lifetime.TempJob);
                 }
 
-                foreach (Thread thread in threads)
+                foreach (FreshThread thread in threads)
                 {
-                    thread.Join();
+                    thread.JoinWithoutFailure();
                 }
 
                 before = round == 3 ? FrameMemory.TempJobBytesHeld : before;
@@ -245,128 +243,114 @@ namespace Blockyard.Tests
         [Test]
         public void a_temp_job_block_older_than_four_frames_is_reported_once_and_stays_valid()
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.On))
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.On);
+            int* block = (int*)UnmanagedMemory.Malloc(1234, 4, Lifetime.TempJob);
+            *block = 99;
+            for (int frame = 1; frame <= 4; frame++)
             {
-                int* block = (int*)UnmanagedMemory.Malloc(1234, 4, Lifetime.TempJob);
-                *block = 99;
-                for (int frame = 1; frame <= 4; frame++)
-                {
-                    FrameMemory.EndFrame();
-                    Assert.AreEqual(0, leaks.CountOf("1234 bytes"), "frame " + frame);
-                }
-
                 FrameMemory.EndFrame();
-                Assert.AreEqual(1, leaks.CountOf("1234 bytes"), leaks.All);
-                FrameMemory.EndFrame();
-                Assert.AreEqual(1, leaks.CountOf("1234 bytes"), "once");
-                Assert.AreEqual(99, *block);
-                UnmanagedMemory.Free(block, Lifetime.TempJob);
+                Assert.AreEqual(0, leaks.CountOf("1234 bytes"), "frame " + frame);
             }
+
+            FrameMemory.EndFrame();
+            Assert.AreEqual(1, leaks.CountOf("1234 bytes"), leaks.All);
+            FrameMemory.EndFrame();
+            Assert.AreEqual(1, leaks.CountOf("1234 bytes"), "once");
+            Assert.AreEqual(99, *block);
+            UnmanagedMemory.Free(block, Lifetime.TempJob);
         }
 
         [Test]
         public void threads_that_end_their_own_frames_do_not_age_temp_job()
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.On))
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.On);
+            void* block = UnmanagedMemory.Malloc(1235, 4, Lifetime.TempJob);
+            OnFreshThread(() =>
             {
-                void* block = UnmanagedMemory.Malloc(1235, 4, Lifetime.TempJob);
-                OnFreshThread(() =>
+                for (int i = 0; i < 20; i++)
                 {
-                    for (int i = 0; i < 20; i++)
-                    {
-                        FrameMemory.EndThreadFrame();
-                    }
-                });
-                FrameMemory.EndFrame();
-                Assert.AreEqual(0, leaks.CountOf("1235 bytes"));
-                UnmanagedMemory.Free(block, Lifetime.TempJob);
-            }
+                    FrameMemory.EndThreadFrame();
+                }
+            });
+            FrameMemory.EndFrame();
+            Assert.AreEqual(0, leaks.CountOf("1235 bytes"));
+            UnmanagedMemory.Free(block, Lifetime.TempJob);
         }
 
         [Test]
         public void a_report_with_stacks_names_the_place_that_allocated()
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.OnWithStacks))
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.OnWithStacks);
+            void* block = AllocateHere(1236);
+            for (int frame = 0; frame < 5; frame++)
             {
-                void* block = AllocateHere(1236);
-                for (int frame = 0; frame < 5; frame++)
-                {
-                    FrameMemory.EndFrame();
-                }
-
-                StringAssert.Contains(nameof(AllocateHere), leaks.All);
-                UnmanagedMemory.Free(block, Lifetime.TempJob);
+                FrameMemory.EndFrame();
             }
+
+            StringAssert.Contains(nameof(AllocateHere), leaks.All);
+            UnmanagedMemory.Free(block, Lifetime.TempJob);
         }
 
         [Test]
         public void nothing_is_reported_when_detection_is_off()
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.Off))
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.Off);
+            void* block = UnmanagedMemory.Malloc(1237, 4, Lifetime.TempJob);
+            for (int frame = 0; frame < 6; frame++)
             {
-                void* block = UnmanagedMemory.Malloc(1237, 4, Lifetime.TempJob);
-                for (int frame = 0; frame < 6; frame++)
-                {
-                    FrameMemory.EndFrame();
-                }
-
-                Assert.AreEqual(string.Empty, leaks.All);
-                UnmanagedMemory.Free(block, Lifetime.TempJob);
+                FrameMemory.EndFrame();
             }
+
+            Assert.AreEqual(string.Empty, leaks.All);
+            UnmanagedMemory.Free(block, Lifetime.TempJob);
         }
 
         [Test]
         public void turning_detection_on_and_off_affects_a_thread_that_has_blocks() => OnFreshThread(() =>
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.Off))
-            {
-                void* before = UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
-                UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
-                OnFreshThread(() => LeakDetection.Mode = LeakMode.On);
-                void* freedWhileOn = UnmanagedMemory.Malloc(1240, 8, Lifetime.TempJob);
-                void* freedWhileOff = UnmanagedMemory.Malloc(1241, 8, Lifetime.TempJob);
-                UnmanagedMemory.ReportLiveBlocks();
-                Assert.AreEqual(1, leaks.CountOf("1240 bytes"), leaks.All);
-                Assert.AreEqual(1, leaks.CountOf("1241 bytes"), leaks.All);
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.Off);
+            void* before = UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
+            UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
+            OnFreshThread(() => LeakDetection.Mode = LeakMode.On);
+            void* freedWhileOn = UnmanagedMemory.Malloc(1240, 8, Lifetime.TempJob);
+            void* freedWhileOff = UnmanagedMemory.Malloc(1241, 8, Lifetime.TempJob);
+            UnmanagedMemory.ReportLiveBlocks();
+            Assert.AreEqual(1, leaks.CountOf("1240 bytes"), leaks.All);
+            Assert.AreEqual(1, leaks.CountOf("1241 bytes"), leaks.All);
 
-                UnmanagedMemory.Free(freedWhileOn, Lifetime.TempJob);
-                OnFreshThread(() => LeakDetection.Mode = LeakMode.Off);
-                UnmanagedMemory.Malloc(1242, 8, Lifetime.TempJob);
-                UnmanagedMemory.Free(before, Lifetime.TempJob);
-                UnmanagedMemory.Free(freedWhileOff, Lifetime.TempJob);
-                UnmanagedMemory.ReportLiveBlocks();
-                Assert.AreEqual(1, leaks.CountOf("1240 bytes"), "freed");
-                Assert.AreEqual(1, leaks.CountOf("1241 bytes"), "freed, though after detection was turned off");
-                Assert.AreEqual(0, leaks.CountOf("1242 bytes"), "allocated while it was off");
-            }
+            UnmanagedMemory.Free(freedWhileOn, Lifetime.TempJob);
+            OnFreshThread(() => LeakDetection.Mode = LeakMode.Off);
+            UnmanagedMemory.Malloc(1242, 8, Lifetime.TempJob);
+            UnmanagedMemory.Free(before, Lifetime.TempJob);
+            UnmanagedMemory.Free(freedWhileOff, Lifetime.TempJob);
+            UnmanagedMemory.ReportLiveBlocks();
+            Assert.AreEqual(1, leaks.CountOf("1240 bytes"), "freed");
+            Assert.AreEqual(1, leaks.CountOf("1241 bytes"), "freed, though after detection was turned off");
+            Assert.AreEqual(0, leaks.CountOf("1242 bytes"), "allocated while it was off");
         });
 
         [Test]
         public void live_persistent_blocks_are_reported_on_request()
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.On))
-            {
-                void* block = UnmanagedMemory.Malloc(1238, 4, Lifetime.Persistent);
-                UnmanagedMemory.ReportLiveBlocks();
-                Assert.AreEqual(1, leaks.CountOf("a Persistent block of 1238 bytes"));
-                UnmanagedMemory.Free(block, Lifetime.Persistent);
-                UnmanagedMemory.ReportLiveBlocks();
-                Assert.AreEqual(1, leaks.CountOf("1238 bytes"));
-            }
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.On);
+            void* block = UnmanagedMemory.Malloc(1238, 4, Lifetime.Persistent);
+            UnmanagedMemory.ReportLiveBlocks();
+            Assert.AreEqual(1, leaks.CountOf("a Persistent block of 1238 bytes"));
+            UnmanagedMemory.Free(block, Lifetime.Persistent);
+            UnmanagedMemory.ReportLiveBlocks();
+            Assert.AreEqual(1, leaks.CountOf("1238 bytes"));
         }
 
         [Test]
         public void a_block_that_grows_after_detection_was_turned_off_is_not_reported_when_it_is_freed()
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.On))
-            {
-                UnmanagedList<long> list = new UnmanagedList<long>(1001, Lifetime.Persistent);
-                LeakDetection.Mode = LeakMode.Off;
-                list.EnsureCapacity(100000);
-                list.Dispose();
-                UnmanagedMemory.ReportLiveBlocks();
-                Assert.AreEqual(0, leaks.CountOf("8008 bytes"), leaks.All);
-            }
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.On);
+            UnmanagedList<long> list = new UnmanagedList<long>(1001, Lifetime.Persistent);
+            LeakDetection.Mode = LeakMode.Off;
+            list.EnsureCapacity(100000);
+            list.Dispose();
+            UnmanagedMemory.ReportLiveBlocks();
+            Assert.AreEqual(0, leaks.CountOf("8008 bytes"), leaks.All);
         }
 
         [Test]

@@ -305,19 +305,17 @@ namespace Blockyard.Tests
                 return;
             }
 
-            using (Socket dual = new Socket(AddressFamily.InterNetworkV6, SocketType.Dgram, ProtocolType.Udp))
-            using (Socket four = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp))
-            {
-                dual.DualMode = true;
-                ShareNoPort(dual);
-                ShareNoPort(four);
-                dual.Bind(new IPEndPoint(IPAddress.IPv6Any, 0));
-                four.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-                four.SendTo(new byte[3], new IPEndPoint(IPAddress.Loopback, Port(dual)));
-                IPEndPointNonAlloc sender = new IPEndPointNonAlloc(IPAddress.IPv6Any, 0);
-                Assert.AreEqual(3, dual.ReceiveFrom_NonAlloc(new byte[10], sender));
-                Assert.AreEqual(new SocketAddr((IPEndPoint)four.LocalEndPoint!), sender.Addr.MapToIPv4());
-            }
+            using Socket dual = new Socket(AddressFamily.InterNetworkV6, SocketType.Dgram, ProtocolType.Udp);
+            using Socket four = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
+            dual.DualMode = true;
+            ShareNoPort(dual);
+            ShareNoPort(four);
+            dual.Bind(new IPEndPoint(IPAddress.IPv6Any, 0));
+            four.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+            four.SendTo(new byte[3], new IPEndPoint(IPAddress.Loopback, Port(dual)));
+            IPEndPointNonAlloc sender = new IPEndPointNonAlloc(IPAddress.IPv6Any, 0);
+            Assert.AreEqual(3, dual.ReceiveFrom_NonAlloc(new byte[10], sender));
+            Assert.AreEqual(new SocketAddr((IPEndPoint)four.LocalEndPoint!), sender.Addr.MapToIPv4());
         }
 
         private static int Port(Socket socket) => ((IPEndPoint)socket.LocalEndPoint!).Port;

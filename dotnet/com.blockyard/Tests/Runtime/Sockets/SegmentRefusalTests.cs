@@ -57,23 +57,21 @@ namespace Blockyard.Tests
         public void datagrams_of_a_refused_message_arrive_one_by_one_and_in_order()
         {
             TurnChecksumsOff();
-            using (DatagramBatch outgoing = new DatagramBatch(20, Length))
-            using (DatagramBatch incoming = new DatagramBatch(20, Length))
+            using DatagramBatch outgoing = new DatagramBatch(20, Length);
+            using DatagramBatch incoming = new DatagramBatch(20, Length);
+            for (int i = 0; i < 20; i++)
             {
+                outgoing.Add(i < 10 ? Length : Length / 2, receiver!.LocalAddress).Fill((byte)i);
+            }
+
+            for (int round = 0; round < 3; round++)
+            {
+                Assert.AreEqual(20, sender!.SendBatch(outgoing, 0), "round " + round);
+                Assert.AreEqual(20, receiver!.ReceiveBatch(incoming), "round " + round);
                 for (int i = 0; i < 20; i++)
                 {
-                    outgoing.Add(i < 10 ? Length : Length / 2, receiver!.LocalAddress).Fill((byte)i);
-                }
-
-                for (int round = 0; round < 3; round++)
-                {
-                    Assert.AreEqual(20, sender!.SendBatch(outgoing, 0), "round " + round);
-                    Assert.AreEqual(20, receiver!.ReceiveBatch(incoming), "round " + round);
-                    for (int i = 0; i < 20; i++)
-                    {
-                        Assert.AreEqual(i < 10 ? Length : Length / 2, incoming[i].Length);
-                        Assert.AreEqual((byte)i, incoming[i][0]);
-                    }
+                    Assert.AreEqual(i < 10 ? Length : Length / 2, incoming[i].Length);
+                    Assert.AreEqual((byte)i, incoming[i][0]);
                 }
             }
         }
@@ -82,32 +80,28 @@ namespace Blockyard.Tests
         public void after_a_refusal_datagrams_as_long_are_not_tried_again()
         {
             TurnChecksumsOff();
-            using (DatagramBatch outgoing = new DatagramBatch(2, Length))
-            {
-                outgoing.Add(Length, receiver!.LocalAddress);
-                outgoing.Add(Length, receiver.LocalAddress);
-                Assert.AreEqual(2, sender!.SendBatch(outgoing, 0));
-                Assert.AreEqual(Length - 1, sender.LongestSegment);
-                Assert.AreEqual(2, sender.SendBatch(outgoing, 0));
-                Assert.AreEqual(Length - 1, sender.LongestSegment);
-            }
+            using DatagramBatch outgoing = new DatagramBatch(2, Length);
+            outgoing.Add(Length, receiver!.LocalAddress);
+            outgoing.Add(Length, receiver.LocalAddress);
+            Assert.AreEqual(2, sender!.SendBatch(outgoing, 0));
+            Assert.AreEqual(Length - 1, sender.LongestSegment);
+            Assert.AreEqual(2, sender.SendBatch(outgoing, 0));
+            Assert.AreEqual(Length - 1, sender.LongestSegment);
         }
 
         [Test]
         public void an_address_that_nothing_can_be_sent_to_does_not_count_as_a_refusal()
         {
             int before = sender!.LongestSegment;
-            using (DatagramBatch outgoing = new DatagramBatch(4, Length))
-            {
-                outgoing.Add(Length, receiver!.LocalAddress);
-                SocketAddr nowhere = new SocketAddr(loopback, 0);
-                outgoing.Add(Length, nowhere);
-                outgoing.Add(Length, nowhere);
-                Assert.AreEqual(1, sender.SendBatch(outgoing, 0), "what was sent is reported first");
-                Assert.AreEqual(before, sender.LongestSegment);
-                Assert.Throws<SocketException>(() => sender.SendBatch(outgoing, 1));
-                Assert.AreEqual(before, sender.LongestSegment);
-            }
+            using DatagramBatch outgoing = new DatagramBatch(4, Length);
+            outgoing.Add(Length, receiver!.LocalAddress);
+            SocketAddr nowhere = new SocketAddr(loopback, 0);
+            outgoing.Add(Length, nowhere);
+            outgoing.Add(Length, nowhere);
+            Assert.AreEqual(1, sender.SendBatch(outgoing, 0), "what was sent is reported first");
+            Assert.AreEqual(before, sender.LongestSegment);
+            Assert.Throws<SocketException>(() => sender.SendBatch(outgoing, 1));
+            Assert.AreEqual(before, sender.LongestSegment);
         }
 
         private void TurnChecksumsOff()
