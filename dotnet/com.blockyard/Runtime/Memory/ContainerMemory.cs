@@ -59,18 +59,15 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Further memory from the same source.</summary>
-        internal readonly T* Allocate<T>(long count)
-            where T : unmanaged => (T*)Allocate(count * sizeof(T), RawMemory.AlignmentOf<T>());
-
+        /// <summary>Further memory from the same source. <see cref="Keep"/> follows, unless it is freed.</summary>
         internal readonly byte* Allocate(long size, int alignment)
         {
             BeforeGrowth();
             return source.Allocate(size, alignment);
         }
 
-        /// <summary>Makes further memory larger, in place if possible. Null allocates. A failure changes
-        /// nothing.</summary>
+        /// <summary>Makes further memory larger, in place if possible. Null allocates. A failure changes nothing.
+        /// <see cref="Keep"/> follows.</summary>
         /// <param name="further">The memory.</param>
         /// <param name="used">Bytes at its start that are kept; at most its size.</param>
         /// <param name="size">Its new size in bytes.</param>
@@ -79,6 +76,15 @@ namespace Blockyard.Memory
         {
             BeforeGrowth();
             return source.Resize((byte*)further, used, size, alignment);
+        }
+
+        /// <summary>Called when the container has taken all memory that it grows by: it ends with that.</summary>
+        internal readonly void Keep()
+        {
+            if (Checks.AreOn)
+            {
+                safety.EndWithScope(source);
+            }
         }
 
         internal readonly void Free(void* further) => source.Free(further);

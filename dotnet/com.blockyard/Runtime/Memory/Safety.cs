@@ -34,14 +34,20 @@ namespace Blockyard.Memory
         /// <exception cref="InvalidOperationException">It is in another thread's Temp.</exception>
         internal unsafe void BeforeGrowth(void* block, MemorySource source)
         {
-            if (source.IsAllocator)
-            {
-                source.Cells.EndWithScope(cell);
-            }
-            else if (source.Lifetime == Lifetime.Temp && !ThreadMemory.Current.HasTemp((byte*)block))
+            if (source.Lifetime == Lifetime.Temp && !ThreadMemory.Current.HasTemp((byte*)block))
             {
                 throw new InvalidOperationException(
                     "A container in Temp grows only on the thread that made it, in the same frame.");
+            }
+        }
+
+        /// <summary>After the container took further memory, which an allocator frees at the end of its
+        /// scope.</summary>
+        internal void EndWithScope(MemorySource source)
+        {
+            if (source.IsAllocator)
+            {
+                source.Cells.EndWithScope(cell);
             }
         }
 

@@ -173,23 +173,27 @@ namespace Blockyard.Memory
 
         private readonly void AddChunk()
         {
+            // Both may fail, and leave the list as it was.
             Head* shared = Shared;
+            T* chunk = (T*)memory.Allocate((long)sizeof(T) << shared->Shift, RawMemory.AlignmentOf<T>());
             if (shared->Chunked == shared->Room)
             {
-                int room = Bounds.Grown(shared->Room, shared->Chunked + 1);
-                T** table = (T**)memory.Allocate<IntPtr>(room);
-                if (shared->Chunks != null)
+                try
                 {
-                    RawMemory.Copy(shared->Chunks, table, (long)shared->Chunked * sizeof(T*));
-                    memory.Free(shared->Chunks);
+                    int room = Bounds.Grown(shared->Room, shared->Chunked + 1);
+                    shared->Chunks = (T**)memory.Resize(
+                        shared->Chunks, (long)shared->Chunked * sizeof(T*), (long)room * sizeof(T*), sizeof(T*));
+                    shared->Room = room;
                 }
-
-                shared->Chunks = table;
-                shared->Room = room;
+                catch
+                {
+                    memory.Free(chunk);
+                    throw;
+                }
             }
 
-            shared->Chunks[shared->Chunked] = memory.Allocate<T>(1L << shared->Shift);
-            shared->Chunked++;
+            shared->Chunks[shared->Chunked++] = chunk;
+            memory.Keep();
         }
 
         /// <summary>Enumerates the items in order, including those that are added meanwhile.</summary>

@@ -51,14 +51,16 @@ namespace Blockyard.Memory
             Bounds.CheckCount(capacity, nameof(capacity));
             memory = default;
             memory.Create<Head>(source);
-            ((Head*)memory.Block)->FirstFree = None;
+            Head* shared = Shared;
+            shared->Chunks = (Chunk*)shared->Empty;
+            shared->Shift = 63;
+            shared->FirstFree = None;
             try
             {
                 EnsureCapacity(capacity);
             }
             catch
             {
-                memory.Free(Shared->Entries);
                 memory.End();
                 throw;
             }
@@ -170,11 +172,6 @@ namespace Blockyard.Memory
         public readonly bool Remove(TKey key)
         {
             Head* shared = Shared;
-            if (shared->Count == 0)
-            {
-                return false;
-            }
-
             ulong hash = Hash(key);
             Chunk* chunk = shared->Chunks + Home(shared, hash);
             uint* link = LinkIn(shared, chunk, key, hash);
@@ -231,7 +228,7 @@ namespace Blockyard.Memory
         {
             if (memory.IsCreated)
             {
-                memory.Free(Shared->Chunks);
+                memory.Free(Shared->Capacity == 0 ? null : Shared->Chunks);
                 memory.Free(Shared->Entries);
                 memory.End();
             }
@@ -311,11 +308,6 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private static uint* Find(Head* shared, TKey key, ulong hash)
         {
-            if (shared->Count == 0)
-            {
-                return null;
-            }
-
             Chunk* chunk = shared->Chunks + Home(shared, hash);
             uint* link = LinkIn(shared, chunk, key, hash);
             return link != null || chunk->WentOn == 0 ? link : FindFurther(shared, key, hash);
@@ -460,7 +452,7 @@ namespace Blockyard.Memory
             Head* shared = Shared;
             int old = shared->Capacity == 0 ? 0 : shared->Mask + 1;
             int chunks = Math.Max(1, old);
-            int shift = shared->Capacity == 0 ? 63 : shared->Shift;
+            int shift = shared->Shift;
             while (RoomIn(chunks) < needed)
             {
                 chunks *= 2;
@@ -469,9 +461,20 @@ namespace Blockyard.Memory
 
             // Both may fail, and leave the map as it was.
             int capacity = RoomIn(chunks);
-            shared->Entries = memory.Resize(
-                shared->Entries, (long)shared->Used * Stride, (long)capacity * Stride, RawMemory.AlignmentOf<Entry>());
             Chunk* table = (Chunk*)memory.Allocate((long)chunks * ChunkSize, ChunkSize);
+            try
+            {
+                shared->Entries = memory.Resize(
+                    shared->Entries, (long)shared->Used * Stride, (long)capacity * Stride,
+                    RawMemory.AlignmentOf<Entry>());
+            }
+            catch
+            {
+                memory.Free(table);
+                throw;
+            }
+
+            memory.Keep();
             SlabMemory.AdviseHugeWithin(table, (long)chunks * ChunkSize);
             SlabMemory.AdviseHugeWithin(shared->Entries, (long)capacity * Stride);
             RawMemory.Clear(table, (long)chunks * ChunkSize);
@@ -500,7 +503,7 @@ namespace Blockyard.Memory
                 }
             }
 
-            memory.Free(outgrown);
+            memory.Free(old == 0 ? null : outgrown);
         }
 
         /// <summary>Enumerates the entries.</summary>
@@ -570,6 +573,7 @@ namespace Blockyard.Memory
 
         internal struct Head
         {
+            /// <summary><see cref="Empty"/> before there are any, so that a search need not ask.</summary>
             internal Chunk* Chunks;
             internal byte* Entries;
 
@@ -585,6 +589,9 @@ namespace Blockyard.Memory
             /// with the index of the next.</summary>
             internal int Used;
             internal uint FirstFree;
+
+            /// <summary>The tags of a chunk with no entry.</summary>
+            internal fixed ulong Empty[2];
         }
 
         internal struct Chunk

@@ -1,4 +1,6 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
 namespace Blockyard.Memory
@@ -169,8 +171,8 @@ namespace Blockyard.Memory
             return new Span<T>(shared->Items, shared->Count);
         }
 
-        /// <summary>Enumerates the items.</summary>
-        public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();
+        /// <summary>Enumerates the items. None may be added or removed; checks catch a changed count.</summary>
+        public readonly Enumerator GetEnumerator() => new Enumerator(this);
 
         /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
         /// copy.</summary>
@@ -210,6 +212,55 @@ namespace Blockyard.Memory
             shared->Items = (T*)memory.Resize(
                 shared->Items, (long)shared->Count * sizeof(T), (long)capacity * sizeof(T), RawMemory.AlignmentOf<T>());
             shared->Capacity = capacity;
+            memory.Keep();
+        }
+
+        /// <summary>Enumerates the items.</summary>
+        public struct Enumerator
+        {
+            private readonly UnmanagedList<T> list;
+            private readonly T* first;
+            private readonly T* end;
+            private T* item;
+
+            internal Enumerator(UnmanagedList<T> list)
+            {
+                Head* shared = list.Shared;
+                this.list = list;
+                first = shared->Items;
+                end = first + shared->Count;
+                item = first - 1;
+            }
+
+            /// <summary>The current item.</summary>
+            public readonly ref T Current
+            {
+                [MethodImpl(MethodImplOptions.AggressiveInlining)]
+                get => ref *item;
+            }
+
+            /// <summary>Moves to the next item.</summary>
+            /// <returns>False after the last.</returns>
+            /// <exception cref="InvalidOperationException">With checks: an item was added or removed.</exception>
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            public bool MoveNext()
+            {
+                if (Checks.AreOn)
+                {
+                    CheckUnchanged();
+                }
+
+                return ++item < end;
+            }
+
+            private readonly void CheckUnchanged()
+            {
+                Head* shared = list.Shared;
+                if (shared->Items != first || first + shared->Count != end)
+                {
+                    throw new InvalidOperationException("The list was changed while it was enumerated.");
+                }
+            }
         }
 
         private struct Head

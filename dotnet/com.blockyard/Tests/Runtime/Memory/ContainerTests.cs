@@ -547,6 +547,25 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void a_container_that_could_not_grow_in_a_scope_outlives_it()
+        {
+            if (allocator == null)
+            {
+                return;
+            }
+
+            UnmanagedList<Huge> list = new UnmanagedList<Huge>(0, source);
+            UnmanagedChunkedList<Huge> chunks = new UnmanagedChunkedList<Huge>(source, 1 << 30);
+            using (allocator.BeginScope())
+            {
+                Assert.Throws<OutOfMemoryException>(() => list.EnsureCapacity(1 << 28));
+                Assert.Throws<OutOfMemoryException>(() => chunks.Add());
+            }
+
+            Assert.AreEqual(0, list.Count + chunks.Count);
+        }
+
+        [Test]
         public void growth_of_a_container_in_temp_on_another_thread_is_caught()
         {
             ChecksTests.Need();
@@ -589,6 +608,27 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void a_list_that_changes_while_it_is_enumerated_is_caught()
+        {
+            ChecksTests.Need();
+            UnmanagedList<int> list = new UnmanagedList<int>(10, source);
+            list.Add(1);
+            Assert.Throws<InvalidOperationException>(() =>
+            {
+                foreach (int item in list)
+                {
+                    list.Add(item);
+                }
+            });
+            UnmanagedList<int>.Enumerator all = list.GetEnumerator();
+            list.RemoveAt(0);
+            Assert.Throws<InvalidOperationException>(() => all.MoveNext());
+            UnmanagedList<int>.Enumerator late = list.GetEnumerator();
+            list.Dispose();
+            Assert.Throws<ObjectDisposedException>(() => late.MoveNext());
+        }
+
+        [Test]
         public void a_map_that_could_not_be_indexed_is_refused()
         {
             Assert.Throws<OutOfMemoryException>(() => new UnmanagedHashMap<int, int>(int.MaxValue, source));
@@ -613,6 +653,11 @@ namespace Blockyard.Tests
             {
                 Assert.Throws<ObjectDisposedException>(() => list.Add(1));
             }
+        }
+
+        private unsafe struct Huge
+        {
+            internal fixed byte Bytes[1000 * 1000];
         }
 
         private readonly struct Key : IEquatable<Key>
