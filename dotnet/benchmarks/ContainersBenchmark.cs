@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using Blockyard.Memory;
 
@@ -12,11 +13,16 @@ namespace Blockyard.Benchmarks
 
         /// <summary>Operations of a map per round, about.</summary>
         private const int Operations = 100_000;
+        private const int WarmUpMilliseconds = 1000;
+        private static int listItems;
         private static long sum;
 
         internal static void Run(int rounds)
         {
-            Compare("grow_list", ListItems, 1, rounds, GrowOurs, GrowTheirs);
+            listItems = 1000;
+            WarmUp(GrowOurs, GrowTheirs);
+            listItems = ListItems;
+            Compare("grow_list", ListItems, 1, rounds * 2, GrowOurs, GrowTheirs);
             foreach (int entries in new[] { 1000, 1_000_000 })
             {
                 Maps(entries, rounds);
@@ -26,13 +32,24 @@ namespace Blockyard.Benchmarks
             Access(rounds);
         }
 
-        /// <summary>Prints the medians of two ways, which alternate. The first rounds warm up: .NET compiles a method
-        /// with full optimisation after 30 calls.</summary>
+        /// <summary>Calls two short ways until .NET has compiled their methods with full optimisation: after 30 calls,
+        /// and again after 30 of the code that counts branches, each once it has compiled nothing new for 100
+        /// ms.</summary>
+        private static void WarmUp(Action ours, Action theirs)
+        {
+            Stopwatch warm = Stopwatch.StartNew();
+            while (warm.ElapsedMilliseconds < WarmUpMilliseconds)
+            {
+                ours();
+                theirs();
+            }
+        }
+
+        /// <summary>Prints the medians of two ways, which alternate. The first round does not count.</summary>
         private static void Compare(string name, long items, int repeats, int rounds, Action ours, Action theirs)
         {
             Action[] ways = { ours, theirs };
-            List<double>[] times = { new List<double>(), new List<double>() };
-            for (int round = -32; round < rounds * 5; round++)
+            for (int round = -1; round < rounds; round++)
             {
                 for (int i = 0; i < ways.Length; i++)
                 {
@@ -45,36 +62,34 @@ namespace Blockyard.Benchmarks
 
                     if (round >= 0)
                     {
-                        times[which].Add((ProcessCost.ThreadNanoseconds() - start) / ((double)items * repeats));
+                        long took = ProcessCost.ThreadNanoseconds() - start;
+                        Result.Add(name + (which == 0 ? "_ns" : "_runtime_ns"), took / ((double)items * repeats));
                     }
                 }
             }
-
-            Result.Print(name + "_ns", Result.Median(times[0]));
-            Result.Print(name + "_runtime_ns", Result.Median(times[1]));
         }
 
         private static void GrowOurs()
         {
             UnmanagedList<long> list = new UnmanagedList<long>(0, Lifetime.Persistent);
-            for (int i = 0; i < ListItems; i++)
+            for (int i = 0; i < listItems; i++)
             {
                 list.Add(i);
             }
 
-            sum += list[ListItems - 1];
+            sum += list[listItems - 1];
             list.Dispose();
         }
 
         private static void GrowTheirs()
         {
             List<long> list = new List<long>();
-            for (int i = 0; i < ListItems; i++)
+            for (int i = 0; i < listItems; i++)
             {
                 list.Add(i);
             }
 
-            sum += list[ListItems - 1];
+            sum += list[listItems - 1];
         }
 
         private static void Maps(int entries, int rounds)
@@ -91,20 +106,16 @@ namespace Blockyard.Benchmarks
 
             // Each operation is measured where it comes in the life of a map: fill, find, miss, empty.
             string[] names = { "insert", "find", "miss", "remove" };
-            List<double>[,] times = new List<double>[2, names.Length];
-            for (int i = 0; i < names.Length; i++)
-            {
-                times[0, i] = new List<double>();
-                times[1, i] = new List<double>();
-            }
-
             // A small map stays in the cache: it is used again and again, and found in often, as the clock has a price.
+            // It comes first, and warms up for the large one too.
             int searches = Math.Max(1, Operations / entries / 10);
-            int measured = rounds * searches * 10;
+            int measured = rounds * (searches == 1 ? 2 : 100);
             OurMap ours = default;
             TheirMap theirs = default;
-            for (int round = -measured / 2; round < measured; round++)
+            Stopwatch warm = Stopwatch.StartNew();
+            for (int round = -1; round < measured; round++)
             {
+                round = warm.ElapsedMilliseconds < WarmUpMilliseconds ? -1 : round;
                 for (int which = 0; which < 2; which++)
                 {
                     bool isOurs = ((which + round) & 1) == 0;
@@ -127,8 +138,10 @@ namespace Blockyard.Benchmarks
 
                         if (round >= 0)
                         {
-                            times[isOurs ? 0 : 1, i].Add(
-                                (ProcessCost.ThreadNanoseconds() - start) / ((double)entries * repeats));
+                            long took = ProcessCost.ThreadNanoseconds() - start;
+                            Result.Add(
+                                "map_" + entries + "_" + names[i] + (isOurs ? "_ns" : "_runtime_ns"),
+                                took / ((double)entries * repeats));
                         }
                     }
 
@@ -137,13 +150,6 @@ namespace Blockyard.Benchmarks
                         ours.Map.Dispose();
                     }
                 }
-            }
-
-            for (int i = 0; i < names.Length; i++)
-            {
-                string name = "map_" + entries + "_" + names[i];
-                Result.Print(name + "_ns", Result.Median(times[0, i]));
-                Result.Print(name + "_runtime_ns", Result.Median(times[1, i]));
             }
         }
 
@@ -215,16 +221,18 @@ namespace Blockyard.Benchmarks
                 theirs.Add(i);
             }
 
-            Compare(
-                "chunked_foreach", Items, 5, rounds,
-                () => sum += Sum(list),
-                () =>
+            void Ours() => sum += Sum(list);
+
+            void Theirs()
+            {
+                foreach (long item in theirs)
                 {
-                    foreach (long item in theirs)
-                    {
-                        sum += item;
-                    }
-                });
+                    sum += item;
+                }
+            }
+
+            WarmUp(Ours, Theirs);
+            Compare("chunked_foreach", Items, 5, rounds * 5, Ours, Theirs);
             list.Dispose();
         }
 
@@ -234,44 +242,44 @@ namespace Blockyard.Benchmarks
         {
             const int Items = 1_000_000;
             EntityClass[] objects = new EntityClass[Items];
-            using (UnmanagedAllocator<EntityStruct> allocator = new UnmanagedAllocator<EntityStruct>())
+            using UnmanagedAllocator<EntityStruct> allocator = new UnmanagedAllocator<EntityStruct>();
+            List<Ptr<EntityStruct>> pointers = new List<Ptr<EntityStruct>>();
+            UnmanagedChunkedList<EntityStruct> chunked = new UnmanagedChunkedList<EntityStruct>(allocator.Source);
+            for (int i = 0; i < Items; i++)
             {
-                List<Ptr<EntityStruct>> pointers = new List<Ptr<EntityStruct>>();
-                UnmanagedChunkedList<EntityStruct> chunked = new UnmanagedChunkedList<EntityStruct>(allocator.Source);
-                for (int i = 0; i < Items; i++)
-                {
-                    objects[i] = new EntityClass { Id = (ulong)i };
-                    pointers.Add(allocator.AllocatePtr());
-                    chunked.Add().Id = (ulong)i;
-                }
-
-                void Objects()
-                {
-                    for (int i = 0; i < objects.Length; i++)
-                    {
-                        objects[i].Id++;
-                    }
-                }
-
-                void Pointers()
-                {
-                    for (int i = 0; i < pointers.Count; i++)
-                    {
-                        pointers[i].Value.Id++;
-                    }
-                }
-
-                void Chunked()
-                {
-                    foreach (ref EntityStruct item in chunked)
-                    {
-                        item.Id++;
-                    }
-                }
-
-                Compare("access_pointers", Items, 1, rounds, Pointers, Objects);
-                Compare("access_chunked", Items, 1, rounds, Chunked, Objects);
+                objects[i] = new EntityClass { Id = (ulong)i };
+                pointers.Add(allocator.AllocatePtr());
+                chunked.Add().Id = (ulong)i;
             }
+
+            void Objects()
+            {
+                for (int i = 0; i < objects.Length; i++)
+                {
+                    objects[i].Id++;
+                }
+            }
+
+            void Pointers()
+            {
+                for (int i = 0; i < pointers.Count; i++)
+                {
+                    pointers[i].Value.Id++;
+                }
+            }
+
+            void Chunked()
+            {
+                foreach (ref EntityStruct item in chunked)
+                {
+                    item.Id++;
+                }
+            }
+
+            WarmUp(Pointers, Objects);
+            Compare("access_pointers", Items, 1, rounds * 5, Pointers, Objects);
+            WarmUp(Chunked, Objects);
+            Compare("access_chunked", Items, 1, rounds * 5, Chunked, Objects);
         }
 
         private static long Sum(UnmanagedChunkedList<long> list)

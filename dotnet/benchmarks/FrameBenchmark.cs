@@ -57,7 +57,6 @@ namespace Blockyard.Benchmarks
         {
             const int Part = 100;
             SocketAddr to = server.LocalAddress;
-            List<double> bytes = new List<double>();
             for (int round = 0; round < Frames + WarmUps; round++)
             {
                 long total = 0;
@@ -83,11 +82,9 @@ namespace Blockyard.Benchmarks
 
                 if (round >= WarmUps)
                 {
-                    bytes.Add(total);
+                    Result.Add("frame_" + name + "_bytes", total);
                 }
             }
-
-            Result.Print("frame_" + name + "_bytes", Result.Median(bytes));
         }
 
         private int PlainFrame()

@@ -1,5 +1,4 @@
 using System;
-using System.Collections.Generic;
 using System.Diagnostics;
 using System.Reflection;
 using Blockyard.Memory;
@@ -43,11 +42,6 @@ namespace Blockyard.Benchmarks
                 "loop", "hglobal", "temp", "temp_job", "persistent", "temp_of_thread", "temp_job_of_thread",
                 "persistent_at_once", "native_memory", "native_memory_at_once",
             };
-            List<double>[] times = new List<double>[names.Length];
-            for (int i = 0; i < names.Length; i++)
-            {
-                times[i] = new List<double>();
-            }
 
             // Limited by time: .NET compiles a method with full optimisation only after it has run for a while.
             Stopwatch warm = Stopwatch.StartNew();
@@ -68,14 +62,9 @@ namespace Blockyard.Benchmarks
                     long took = ProcessCost.ThreadNanoseconds() - start;
                     if (isWarm)
                     {
-                        times[which].Add(took / (double)(Blocks * Repeats));
+                        Result.Add(names[which] + "_ns", took / (double)(Blocks * Repeats));
                     }
                 }
-            }
-
-            for (int i = 0; i < names.Length; i++)
-            {
-                Result.Print(names[i] + "_ns", Result.Median(times[i]));
             }
         }
 

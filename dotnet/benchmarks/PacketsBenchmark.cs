@@ -1,5 +1,4 @@
 using System;
-using System.Collections.Generic;
 using System.IO;
 using System.Net;
 using System.Net.Sockets;
@@ -151,15 +150,7 @@ namespace Blockyard.Benchmarks
         private void Measure(string direction, int packetsEach, Action prepare, (string Name, Action Way)[] all)
         {
             (string Name, Action Way)[] ways = hasNative ? all : Array.FindAll(all, way => !way.Name.StartsWith("c_"));
-            List<double>[] times = new List<double>[ways.Length];
-            List<double>[] bytes = new List<double>[ways.Length];
             double packets = Clients * packetsEach;
-            for (int i = 0; i < ways.Length; i++)
-            {
-                times[i] = new List<double>();
-                bytes[i] = new List<double>();
-            }
-
             for (int round = 0; round < Rounds; round++)
             {
                 for (int i = 0; i < ways.Length; i++)
@@ -177,16 +168,11 @@ namespace Blockyard.Benchmarks
                     });
                     if (round >= WarmUps)
                     {
-                        times[which].Add(took / packets);
-                        bytes[which].Add(measured.Bytes / packets);
+                        string name = direction + "_" + ways[which].Name;
+                        Result.Add(name + "_ns", took / packets);
+                        Result.Add(name + "_bytes", measured.Bytes / packets);
                     }
                 }
-            }
-
-            for (int i = 0; i < ways.Length; i++)
-            {
-                Result.Print(direction + "_" + ways[i].Name + "_ns", Result.Median(times[i]));
-                Result.Print(direction + "_" + ways[i].Name + "_bytes", Result.Median(bytes[i]));
             }
         }
 

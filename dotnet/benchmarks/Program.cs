@@ -15,29 +15,32 @@ namespace Blockyard.Benchmarks
             {
                 case "objects" when args.Length == 3:
                     ObjectsBenchmark.Run(args[1], int.Parse(args[2]));
-                    return 0;
+                    break;
                 case "lifetimes" when args.Length == 2:
                     LifetimesBenchmark.Run(int.Parse(args[1]));
-                    return 0;
+                    break;
                 case "containers" when args.Length == 2:
                     ContainersBenchmark.Run(int.Parse(args[1]));
-                    return 0;
+                    break;
                 case "study" when args.Length == 2:
                     LifetimesStudy.Run(args[1]);
-                    return 0;
+                    break;
                 case "packets" when args.Length == 2:
                     PacketsBenchmark.Run(args[1]);
-                    return 0;
+                    break;
                 case "outbound" when args.Length == 3:
                     PacketsBenchmark.RunOutbound(args[1], args[2]);
-                    return 0;
+                    break;
                 case "frame" when args.Length == 3:
                     FrameBenchmark.Run(args[1], int.Parse(args[2]));
-                    return 0;
+                    break;
                 default:
                     Console.Error.WriteLine(Usage);
                     return 2;
             }
+
+            Result.PrintMedians();
+            return 0;
         }
     }
 }
