@@ -3,18 +3,10 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>The type of the article, behind its interface.</summary>
+    /// <summary>The type of the article, behind its interface, of which the benchmarks use one property.</summary>
     internal interface IEntity
     {
         ulong Id { get; set; }
-
-        double Score { get; set; }
-
-        byte Attribute1 { get; set; }
-
-        byte Attribute2 { get; set; }
-
-        float ConsolidatedScore { get; set; }
     }
 
     /// <summary>As a class.</summary>
@@ -89,30 +81,6 @@ namespace Blockyard.Benchmarks
         {
             get => entity->Id;
             set => entity->Id = value;
-        }
-
-        public double Score
-        {
-            get => entity->Score;
-            set => entity->Score = value;
-        }
-
-        public byte Attribute1
-        {
-            get => entity->Attribute1;
-            set => entity->Attribute1 = value;
-        }
-
-        public byte Attribute2
-        {
-            get => entity->Attribute2;
-            set => entity->Attribute2 = value;
-        }
-
-        public float ConsolidatedScore
-        {
-            get => entity->ConsolidatedScore;
-            set => entity->ConsolidatedScore = value;
         }
     }
 }

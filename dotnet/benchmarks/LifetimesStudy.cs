@@ -71,13 +71,11 @@ namespace Blockyard.Benchmarks
                 }
             }
 
-            using (StreamWriter counts = new StreamWriter(path + "_buckets.csv"))
+            using StreamWriter counts = new StreamWriter(path + "_buckets.csv");
+            counts.Write("Distance,Count\n");
+            foreach (KeyValuePair<long, int> bucket in buckets)
             {
-                counts.Write("Distance,Count\n");
-                foreach (KeyValuePair<long, int> bucket in buckets)
-                {
-                    counts.Write(bucket.Key + "," + bucket.Value + "\n");
-                }
+                counts.Write(bucket.Key + "," + bucket.Value + "\n");
             }
         }
     }

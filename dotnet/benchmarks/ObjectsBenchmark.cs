@@ -56,29 +56,11 @@ namespace Blockyard.Benchmarks
                 case "struct-presized":
                     return Structs(new List<EntityStruct>(count), count);
                 case "struct-packed":
-                    List<EntityPacked> packed = new List<EntityPacked>();
-                    for (int i = 0; i < count; i++)
-                    {
-                        packed.Add(new EntityPacked { Id = (ulong)i });
-                    }
-
-                    return packed;
+                    return Structs(new List<EntityPacked>(), count);
                 case "boxed":
-                    List<IEntity> boxed = new List<IEntity>();
-                    for (int i = 0; i < count; i++)
-                    {
-                        boxed.Add(new EntityStruct { Id = (ulong)i });
-                    }
-
-                    return boxed;
+                    return Boxed<EntityStruct>(count);
                 case "boxed-packed":
-                    List<IEntity> boxedPacked = new List<IEntity>();
-                    for (int i = 0; i < count; i++)
-                    {
-                        boxedPacked.Add(new EntityPacked { Id = (ulong)i });
-                    }
-
-                    return boxedPacked;
+                    return Boxed<EntityPacked>(count);
                 case "unmanaged":
                     return Unmanaged(new List<Ptr<EntityStruct>>(), count);
                 case "unmanaged-packed":
@@ -146,11 +128,28 @@ namespace Blockyard.Benchmarks
             return items;
         }
 
-        private static object Structs(List<EntityStruct> items, int count)
+        private static object Structs<T>(List<T> items, int count)
+            where T : struct, IEntity
         {
             for (int i = 0; i < count; i++)
             {
-                items.Add(new EntityStruct { Id = (ulong)i });
+                T item = default;
+                item.Id = (ulong)i;
+                items.Add(item);
+            }
+
+            return items;
+        }
+
+        private static object Boxed<T>(int count)
+            where T : struct, IEntity
+        {
+            List<IEntity> items = new List<IEntity>();
+            for (int i = 0; i < count; i++)
+            {
+                T item = default;
+                item.Id = (ulong)i;
+                items.Add(item);
             }
 
             return items;

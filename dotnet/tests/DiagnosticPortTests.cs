@@ -72,51 +72,49 @@ namespace Blockyard.Tests
         /// <returns>What followed each text when it came second.</returns>
         private static string[] Collect(string provider, long keywords, string arguments, params string[] texts)
         {
-            using (Socket session = Connect())
+            using Socket session = Connect();
+            // CollectTracing2: a buffer of 16 MB, nettrace, no rundown, one provider, level Informational.
+            byte[] answer = Ask(session, 0x03, writer =>
             {
-                // CollectTracing2: a buffer of 16 MB, nettrace, no rundown, one provider, level Informational.
-                byte[] answer = Ask(session, 0x03, writer =>
+                writer.Write(16);
+                writer.Write(1);
+                writer.Write((byte)0);
+                writer.Write(1);
+                writer.Write(keywords);
+                writer.Write(4);
+                foreach (string text in new[] { provider, arguments })
                 {
-                    writer.Write(16);
-                    writer.Write(1);
-                    writer.Write((byte)0);
-                    writer.Write(1);
-                    writer.Write(keywords);
-                    writer.Write(4);
-                    foreach (string text in new[] { provider, arguments })
-                    {
-                        writer.Write(text.Length + 1);
-                        writer.Write(Encoding.Unicode.GetBytes(text + "\0"));
-                    }
-                });
-                MemoryStream seen = new MemoryStream();
-                byte[] buffer = new byte[64 * 1024];
-                string[] found;
-                Stopwatch clock = Stopwatch.StartNew();
-                do
-                {
-                    UnmanagedMemory.Malloc(100, 4, Lifetime.Temp);
-                    UnmanagedMemory.Free(UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob), Lifetime.TempJob);
-                    FrameMemory.EndFrame();
-                    seen.Write(buffer, 0, session.Receive(buffer));
-                    Assert.That(clock.Elapsed.TotalSeconds, Is.LessThan(30), "not all was sent");
-                    byte[] all = seen.ToArray();
-                    found = texts.Select(text => AfterSecond(all, text)).Where(rest => rest != null).ToArray()!;
+                    writer.Write(text.Length + 1);
+                    writer.Write(Encoding.Unicode.GetBytes(text + "\0"));
                 }
-                while (found.Length < texts.Length);
-
-                using (Socket other = Connect())
-                {
-                    Ask(other, 0x01, writer => writer.Write(answer));
-                }
-
-                while (session.Receive(buffer) > 0)
-                {
-                    // The runtime closes the stream when the session has ended.
-                }
-
-                return found;
+            });
+            MemoryStream seen = new MemoryStream();
+            byte[] buffer = new byte[64 * 1024];
+            string[] found;
+            Stopwatch clock = Stopwatch.StartNew();
+            do
+            {
+                UnmanagedMemory.Malloc(100, 4, Lifetime.Temp);
+                UnmanagedMemory.Free(UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob), Lifetime.TempJob);
+                FrameMemory.EndFrame();
+                seen.Write(buffer, 0, session.Receive(buffer));
+                Assert.That(clock.Elapsed.TotalSeconds, Is.LessThan(30), "not all was sent");
+                byte[] all = seen.ToArray();
+                found = texts.Select(text => AfterSecond(all, text)).Where(rest => rest != null).ToArray()!;
             }
+            while (found.Length < texts.Length);
+
+            using (Socket other = Connect())
+            {
+                Ask(other, 0x01, writer => writer.Write(answer));
+            }
+
+            while (session.Receive(buffer) > 0)
+            {
+                // The runtime closes the stream when the session has ended.
+            }
+
+            return found;
         }
 
         /// <summary>64 characters behind a text's second occurrence; null before they have come.</summary>

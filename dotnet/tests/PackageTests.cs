@@ -83,44 +83,40 @@ namespace Blockyard.Tests
 
         private static HashSet<string> TypesForwardedBy(string path)
         {
-            using (PEReader file = new PEReader(File.OpenRead(path)))
+            using PEReader file = new PEReader(File.OpenRead(path));
+            MetadataReader reader = file.GetMetadataReader();
+            HashSet<string> names = new HashSet<string>();
+            foreach (ExportedTypeHandle handle in reader.ExportedTypes)
             {
-                MetadataReader reader = file.GetMetadataReader();
-                HashSet<string> names = new HashSet<string>();
-                foreach (ExportedTypeHandle handle in reader.ExportedTypes)
+                ExportedType type = reader.GetExportedType(handle);
+                if (type.IsForwarder)
                 {
-                    ExportedType type = reader.GetExportedType(handle);
-                    if (type.IsForwarder)
-                    {
-                        names.Add(reader.GetString(type.Namespace) + "." + reader.GetString(type.Name));
-                    }
+                    names.Add(reader.GetString(type.Namespace) + "." + reader.GetString(type.Name));
                 }
-
-                return names;
             }
+
+            return names;
         }
 
         /// <summary>The types of the runtime that an assembly uses, without the libraries' own. A nested type counts as
         /// its outermost type.</summary>
         private static List<string> TypesUsedBy(string path)
         {
-            using (PEReader file = new PEReader(File.OpenRead(path)))
+            using PEReader file = new PEReader(File.OpenRead(path));
+            MetadataReader reader = file.GetMetadataReader();
+            List<string> names = new List<string>();
+            foreach (TypeReferenceHandle handle in reader.TypeReferences)
             {
-                MetadataReader reader = file.GetMetadataReader();
-                List<string> names = new List<string>();
-                foreach (TypeReferenceHandle handle in reader.TypeReferences)
+                TypeReference type = reader.GetTypeReference(handle);
+                string space = reader.GetString(type.Namespace);
+                if (type.ResolutionScope.Kind == HandleKind.AssemblyReference
+                    && !space.StartsWith("Blockyard", StringComparison.Ordinal))
                 {
-                    TypeReference type = reader.GetTypeReference(handle);
-                    string space = reader.GetString(type.Namespace);
-                    if (type.ResolutionScope.Kind == HandleKind.AssemblyReference
-                        && !space.StartsWith("Blockyard", StringComparison.Ordinal))
-                    {
-                        names.Add(space + "." + reader.GetString(type.Name));
-                    }
+                    names.Add(space + "." + reader.GetString(type.Name));
                 }
-
-                return names;
             }
+
+            return names;
         }
 #endif
 

@@ -155,12 +155,9 @@ namespace Blockyard.Memory
                 {
                     return FindInLibdl(IntPtr.Zero, name);
                 }
-                catch (DllNotFoundException)
+                catch (TypeLoadException)
                 {
-                    return IntPtr.Zero;
-                }
-                catch (EntryPointNotFoundException)
-                {
+                    // The library or the function is not there.
                     return IntPtr.Zero;
                 }
             }

@@ -46,12 +46,9 @@ namespace Blockyard.Memory
             {
                 return by_usable_size(null) == UIntPtr.Zero;
             }
-            catch (DllNotFoundException)
+            catch (TypeLoadException)
             {
-                return false;
-            }
-            catch (EntryPointNotFoundException)
-            {
+                // The library or a function of it is not there.
                 return false;
             }
             catch (BadImageFormatException)

@@ -133,12 +133,9 @@ namespace Blockyard.Memory
 
                 return page != null;
             }
-            catch (DllNotFoundException)
+            catch (TypeLoadException)
             {
-                return false;
-            }
-            catch (EntryPointNotFoundException)
-            {
+                // The library or a function of it is not there.
                 return false;
             }
         }

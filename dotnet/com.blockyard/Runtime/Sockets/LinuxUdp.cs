@@ -281,12 +281,9 @@ namespace Blockyard.Sockets
                 LinuxNative.PollDescriptor none = default;
                 return LinuxNative.Poll(&none, UIntPtr.Zero, 0) == 0;
             }
-            catch (DllNotFoundException)
+            catch (TypeLoadException)
             {
-                return false;
-            }
-            catch (EntryPointNotFoundException)
-            {
+                // The library or a function of it is not there.
                 return false;
             }
         }

@@ -67,36 +67,34 @@ namespace Blockyard.Tests
         {
             Random random = new Random(seed);
             ArrayBufferWriter<byte> model = new ArrayBufferWriter<byte>();
-            using (UnmanagedBufferWriter<byte> writer = new UnmanagedBufferWriter<byte>(0, lifetime))
+            using UnmanagedBufferWriter<byte> writer = new UnmanagedBufferWriter<byte>(0, lifetime);
+            for (int step = 0; step < 500; step++)
             {
-                for (int step = 0; step < 500; step++)
+                byte[] bytes = new byte[random.Next(200)];
+                random.NextBytes(bytes);
+                model.Write(bytes);
+                if (random.Next(2) == 0)
                 {
-                    byte[] bytes = new byte[random.Next(200)];
-                    random.NextBytes(bytes);
-                    model.Write(bytes);
-                    if (random.Next(2) == 0)
-                    {
-                        writer.Write(bytes);
-                    }
-                    else
-                    {
-                        Memory<byte> room = writer.GetMemory(bytes.Length);
-                        bytes.CopyTo(room);
-                        writer.Advance(bytes.Length);
-                    }
+                    writer.Write(bytes);
                 }
-
-                Assert.AreEqual(model.WrittenCount, writer.WrittenCount);
-                Assert.IsTrue(writer.WrittenSpan.SequenceEqual(model.WrittenSpan));
-                Assert.IsTrue(writer.WrittenMemory.Span.SequenceEqual(model.WrittenSpan));
-                Assert.That(writer.GetSpan(100000).Length, Is.GreaterThanOrEqualTo(100000));
-                Assert.That(writer.GetSpan().Length, Is.GreaterThan(0));
-                Assert.Throws<ArgumentOutOfRangeException>(() => writer.Advance(writer.Capacity));
-                Assert.Throws<ArgumentOutOfRangeException>(() => writer.Advance(-1));
-                Assert.Throws<ArgumentOutOfRangeException>(() => writer.GetSpan(-1));
-                writer.Clear();
-                Assert.AreEqual(0, writer.WrittenCount);
+                else
+                {
+                    Memory<byte> room = writer.GetMemory(bytes.Length);
+                    bytes.CopyTo(room);
+                    writer.Advance(bytes.Length);
+                }
             }
+
+            Assert.AreEqual(model.WrittenCount, writer.WrittenCount);
+            Assert.IsTrue(writer.WrittenSpan.SequenceEqual(model.WrittenSpan));
+            Assert.IsTrue(writer.WrittenMemory.Span.SequenceEqual(model.WrittenSpan));
+            Assert.That(writer.GetSpan(100000).Length, Is.GreaterThanOrEqualTo(100000));
+            Assert.That(writer.GetSpan().Length, Is.GreaterThan(0));
+            Assert.Throws<ArgumentOutOfRangeException>(() => writer.Advance(writer.Capacity));
+            Assert.Throws<ArgumentOutOfRangeException>(() => writer.Advance(-1));
+            Assert.Throws<ArgumentOutOfRangeException>(() => writer.GetSpan(-1));
+            writer.Clear();
+            Assert.AreEqual(0, writer.WrittenCount);
         }
 
         [Test]
@@ -157,38 +155,36 @@ namespace Blockyard.Tests
         [Test]
         public void a_pool_gives_a_returned_buffer_again_and_catches_its_former_renter()
         {
-            using (UnmanagedMemoryPool pool = new UnmanagedMemoryPool())
+            using UnmanagedMemoryPool pool = new UnmanagedMemoryPool();
+            IMemoryOwner<byte> first = pool.Rent();
+            Assert.AreEqual(4096, first.Memory.Length);
+            Memory<byte> kept = first.Memory;
+            IMemoryOwner<byte> other = pool.Rent(4097);
+            Assert.AreEqual(8192, other.Memory.Length);
+            first.Dispose();
+            Assert.Throws<ObjectDisposedException>(() => _ = kept.Span.Length);
+            IMemoryOwner<byte> second = pool.Rent(3000);
+            byte* block = (byte*)second.Memory.Pin().Pointer;
+            other.Dispose();
+            other.Dispose();
+            IMemoryOwner<byte> third = pool.Rent(5000);
+            Assert.AreNotSame(third, pool.Rent(5000), "a second return does nothing");
+            if (Checks.AreOn)
             {
-                IMemoryOwner<byte> first = pool.Rent();
-                Assert.AreEqual(4096, first.Memory.Length);
-                Memory<byte> kept = first.Memory;
-                IMemoryOwner<byte> other = pool.Rent(4097);
-                Assert.AreEqual(8192, other.Memory.Length);
+                Assert.Throws<ObjectDisposedException>(() => _ = kept.Span.Length, "also when it is lent again");
                 first.Dispose();
-                Assert.Throws<ObjectDisposedException>(() => _ = kept.Span.Length);
-                IMemoryOwner<byte> second = pool.Rent(3000);
-                byte* block = (byte*)second.Memory.Pin().Pointer;
-                other.Dispose();
-                other.Dispose();
-                IMemoryOwner<byte> third = pool.Rent(5000);
-                Assert.AreNotSame(third, pool.Rent(5000), "a second return does nothing");
-                if (Checks.AreOn)
-                {
-                    Assert.Throws<ObjectDisposedException>(() => _ = kept.Span.Length, "also when it is lent again");
-                    first.Dispose();
-                    second.Memory.Span[0] = 7;
-                    Assert.IsFalse(block == (byte*)pool.Rent(3000).Memory.Pin().Pointer);
-                }
-                else
-                {
-                    Assert.AreSame(first, second);
-                    Assert.AreSame(other, third);
-                }
-
-                Assert.AreEqual(256, pool.Rent(0).Memory.Length);
-                Assert.Throws<ArgumentOutOfRangeException>(() => pool.Rent(-2));
-                Assert.Throws<ArgumentOutOfRangeException>(() => pool.Rent(int.MaxValue));
+                second.Memory.Span[0] = 7;
+                Assert.IsFalse(block == (byte*)pool.Rent(3000).Memory.Pin().Pointer);
             }
+            else
+            {
+                Assert.AreSame(first, second);
+                Assert.AreSame(other, third);
+            }
+
+            Assert.AreEqual(256, pool.Rent(0).Memory.Length);
+            Assert.Throws<ArgumentOutOfRangeException>(() => pool.Rent(-2));
+            Assert.Throws<ArgumentOutOfRangeException>(() => pool.Rent(int.MaxValue));
         }
 
         [Test]
@@ -221,20 +217,16 @@ namespace Blockyard.Tests
         [Test]
         public void threads_that_share_a_pool_never_share_a_buffer()
         {
-            using (UnmanagedMemoryPool pool = new UnmanagedMemoryPool())
+            using UnmanagedMemoryPool pool = new UnmanagedMemoryPool();
+            Parallel.For(0, 4, thread =>
             {
-                Parallel.For(0, 4, thread =>
+                for (int i = 0; i < 5000; i++)
                 {
-                    for (int i = 0; i < 5000; i++)
-                    {
-                        using (IMemoryOwner<byte> buffer = pool.Rent(256 << (i % 3)))
-                        {
-                            buffer.Memory.Span.Fill((byte)thread);
-                            Assert.IsTrue(buffer.Memory.Span[i % 256] == thread);
-                        }
-                    }
-                });
-            }
+                    using IMemoryOwner<byte> buffer = pool.Rent(256 << (i % 3));
+                    buffer.Memory.Span.Fill((byte)thread);
+                    Assert.IsTrue(buffer.Memory.Span[i % 256] == thread);
+                }
+            });
         }
 
         [Test]

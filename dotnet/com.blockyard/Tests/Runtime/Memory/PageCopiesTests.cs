@@ -193,14 +193,12 @@ namespace Blockyard.Tests
             memory[0] = 1;
             memory[(2 * PageCopies.Least) - 1] = 1;
             Assert.AreEqual(1, memory[PageCopies.Least - 1]);
-            using (UnmanagedAllocator<long> allocator = new UnmanagedAllocator<long>())
+            using UnmanagedAllocator<long> allocator = new UnmanagedAllocator<long>();
+            for (long i = 0; i < Bytes; i++)
             {
-                for (long i = 0; i < Bytes; i++)
-                {
-                    ref long item = ref allocator.Allocate();
-                    Assert.IsTrue(item == 0);
-                    item = i;
-                }
+                ref long item = ref allocator.Allocate();
+                Assert.IsTrue(item == 0);
+                item = i;
             }
         }
 

@@ -17,68 +17,64 @@ namespace Blockyard.Tests
         {
             bool copies = PageCopies.IsAvailable;
             const int Bytes = 24 * 1024 * 1024;
-            using (UnmanagedAllocator<Item> allocator =
-                new UnmanagedAllocator<Item>(itemsPerBlock, alignment: alignment))
+            using UnmanagedAllocator<Item> allocator =
+                new UnmanagedAllocator<Item>(itemsPerBlock, alignment: alignment);
+            int stride = Math.Max(sizeof(Item), alignment);
+            List<Ptr<Item>> items = new List<Ptr<Item>>();
+            for (int i = 0; i < Bytes / stride; i++)
             {
-                int stride = Math.Max(sizeof(Item), alignment);
-                List<Ptr<Item>> items = new List<Ptr<Item>>();
-                for (int i = 0; i < Bytes / stride; i++)
+                Ptr<Item> item = allocator.AllocatePtr();
+                bool isFresh = item.Value.First == 0 && item.Value.Second == 0 && item.Value.Third == 0;
+                if (!isFresh || (ulong)item.Address % (ulong)allocator.Alignment != 0)
                 {
-                    Ptr<Item> item = allocator.AllocatePtr();
-                    bool isFresh = item.Value.First == 0 && item.Value.Second == 0 && item.Value.Third == 0;
-                    if (!isFresh || (ulong)item.Address % (ulong)allocator.Alignment != 0)
-                    {
-                        Assert.Fail("item " + i + " at " + item);
-                    }
-
-                    item.Value = new Item { First = i, Second = ~i, Third = -i };
-                    items.Add(item);
+                    Assert.Fail("item " + i + " at " + item);
                 }
 
-                for (int i = 0; i < items.Count; i++)
-                {
-                    Item item = items[i].Value;
-                    if (item.First != i || item.Second != ~i || item.Third != -i)
-                    {
-                        Assert.Fail("item " + i + " was written over");
-                    }
-                }
-
-                Assert.AreEqual((items.Count + itemsPerBlock - 1) / itemsPerBlock, allocator.Statistics.Blocks);
-                Assert.AreEqual((long)items.Count * stride, allocator.Statistics.BytesUsed);
-
-                // A page that two blocks share is copied only once, because a second copy fails.
-                Assert.AreEqual(copies, PageCopies.IsAvailable);
+                item.Value = new Item { First = i, Second = ~i, Third = -i };
+                items.Add(item);
             }
+
+            for (int i = 0; i < items.Count; i++)
+            {
+                Item item = items[i].Value;
+                if (item.First != i || item.Second != ~i || item.Third != -i)
+                {
+                    Assert.Fail("item " + i + " was written over");
+                }
+            }
+
+            Assert.AreEqual((items.Count + itemsPerBlock - 1) / itemsPerBlock, allocator.Statistics.Blocks);
+            Assert.AreEqual((long)items.Count * stride, allocator.Statistics.BytesUsed);
+
+            // A page that two blocks share is copied only once, because a second copy fails.
+            Assert.AreEqual(copies, PageCopies.IsAvailable);
         }
 
         [Test]
         public void spans_of_many_sizes_among_the_blocks_stay_apart()
         {
             Random random = new Random(20);
-            using (UnmanagedAllocator<int> allocator = new UnmanagedAllocator<int>(itemsPerBlock: 100000))
+            using UnmanagedAllocator<int> allocator = new UnmanagedAllocator<int>(itemsPerBlock: 100000);
+            List<(IntPtr Start, int Count, int Value)> spans = new List<(IntPtr Start, int Count, int Value)>();
+            for (int i = 1; i <= 120; i++)
             {
-                List<(IntPtr Start, int Count, int Value)> spans = new List<(IntPtr Start, int Count, int Value)>();
-                for (int i = 1; i <= 120; i++)
+                int count = i % 10 == 0 ? random.Next(1000000, 3000000) : random.Next(1, 90000);
+                Span<int> span = allocator.AllocateSpan(count);
+                Assert.AreEqual(0, span[0] | span[count / 2] | span[count - 1]);
+                span.Fill(i);
+                fixed (int* start = span)
                 {
-                    int count = i % 10 == 0 ? random.Next(1000000, 3000000) : random.Next(1, 90000);
-                    Span<int> span = allocator.AllocateSpan(count);
-                    Assert.AreEqual(0, span[0] | span[count / 2] | span[count - 1]);
-                    span.Fill(i);
-                    fixed (int* start = span)
-                    {
-                        spans.Add(((IntPtr)start, count, i));
-                    }
+                    spans.Add(((IntPtr)start, count, i));
                 }
+            }
 
-                foreach ((IntPtr start, int count, int value) in spans)
+            foreach ((IntPtr start, int count, int value) in spans)
+            {
+                foreach (int found in new ReadOnlySpan<int>((void*)start, count))
                 {
-                    foreach (int found in new ReadOnlySpan<int>((void*)start, count))
+                    if (found != value)
                     {
-                        if (found != value)
-                        {
-                            Assert.Fail("span " + value + " holds " + found);
-                        }
+                        Assert.Fail("span " + value + " holds " + found);
                     }
                 }
             }
@@ -116,29 +112,27 @@ namespace Blockyard.Tests
         [Test]
         public void a_chunked_list_adds_cleared_items_in_place_also_in_chunks_used_before()
         {
-            using (UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>())
+            using UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>();
+            UnmanagedChunkedList<Item> list = new UnmanagedChunkedList<Item>(allocator.Source, 64);
+            for (int round = 0; round < 3; round++)
             {
-                UnmanagedChunkedList<Item> list = new UnmanagedChunkedList<Item>(allocator.Source, 64);
-                for (int round = 0; round < 3; round++)
+                for (int i = 0; i < 1000; i++)
                 {
-                    for (int i = 0; i < 1000; i++)
-                    {
-                        ref Item item = ref list.Add();
-                        Assert.AreEqual(0, item.First | item.Second | item.Third);
-                        item = new Item { First = i, Second = 1, Third = 1 };
-                    }
-
-                    Assert.AreEqual(1000, list.Count);
-                    for (int i = 0; i < 1000; i++)
-                    {
-                        Assert.AreEqual(i, list[i].First);
-                    }
-
-                    list.Clear();
+                    ref Item item = ref list.Add();
+                    Assert.AreEqual(0, item.First | item.Second | item.Third);
+                    item = new Item { First = i, Second = 1, Third = 1 };
                 }
 
-                list.Dispose();
+                Assert.AreEqual(1000, list.Count);
+                for (int i = 0; i < 1000; i++)
+                {
+                    Assert.AreEqual(i, list[i].First);
+                }
+
+                list.Clear();
             }
+
+            list.Dispose();
         }
 
         private struct Item

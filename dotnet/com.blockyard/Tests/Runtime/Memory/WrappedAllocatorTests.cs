@@ -13,40 +13,32 @@ namespace Blockyard.Tests
         {
             ulong Id { get; set; }
 
-            double Score { get; set; }
-
-            byte Attribute1 { get; set; }
-
-            byte Attribute2 { get; set; }
-
             float ConsolidatedScore { get; set; }
         }
 
         [Test]
         public void the_articles_example_works_with_the_name_changed()
         {
-            using (WrappedAllocator<EntityWrapper> allocator = new WrappedAllocator<EntityWrapper>(
-                sizeof(UnmanagedAllocatorTests.Entity), pointer => new EntityWrapper(pointer)))
+            using WrappedAllocator<EntityWrapper> allocator = new WrappedAllocator<EntityWrapper>(
+                sizeof(UnmanagedAllocatorTests.Entity), pointer => new EntityWrapper(pointer));
+            List<EntityWrapper> entities = new List<EntityWrapper>();
+            for (int i = 0; i < 100000; i++)
             {
-                List<EntityWrapper> entities = new List<EntityWrapper>();
-                for (int i = 0; i < 100000; i++)
-                {
-                    EntityWrapper entity = allocator.Allocate();
-                    Assert.AreEqual(0UL, entity.Id);
-                    entity.Id = (ulong)i;
-                    entity.ConsolidatedScore = i;
-                    entities.Add(entity);
-                }
-
-                for (int i = 0; i < entities.Count; i++)
-                {
-                    IEntity entity = entities[i];
-                    Assert.AreEqual((ulong)i, entity.Id);
-                    Assert.AreEqual((float)i, entity.ConsolidatedScore);
-                }
-
-                Assert.AreEqual(4, allocator.Statistics.Blocks);
+                EntityWrapper entity = allocator.Allocate();
+                Assert.AreEqual(0UL, entity.Id);
+                entity.Id = (ulong)i;
+                entity.ConsolidatedScore = i;
+                entities.Add(entity);
             }
+
+            for (int i = 0; i < entities.Count; i++)
+            {
+                IEntity entity = entities[i];
+                Assert.AreEqual((ulong)i, entity.Id);
+                Assert.AreEqual((float)i, entity.ConsolidatedScore);
+            }
+
+            Assert.AreEqual(4, allocator.Statistics.Blocks);
         }
 
         [Test]
@@ -63,31 +55,24 @@ namespace Blockyard.Tests
         public void a_block_that_32_bits_cannot_count_is_not_cut_short()
         {
             // 65,536 x 65,537 bytes is 65,536 in 32 bits. The second item would lie outside such a block.
-            using (WrappedAllocator<IntPtr> allocator = new WrappedAllocator<IntPtr>(65536, pointer => pointer, 65537))
-            {
-                allocator.Allocate();
-                Assert.AreEqual(65536L * 65537L, allocator.Statistics.BytesReserved);
-            }
-
-            using (WrappedAllocator<IntPtr> allocator =
-                new WrappedAllocator<IntPtr>(int.MaxValue, pointer => pointer, int.MaxValue))
-            {
-                Assert.Throws<OutOfMemoryException>(() => allocator.Allocate());
-            }
+            using WrappedAllocator<IntPtr> many = new WrappedAllocator<IntPtr>(65536, pointer => pointer, 65537);
+            many.Allocate();
+            Assert.AreEqual(65536L * 65537L, many.Statistics.BytesReserved);
+            using WrappedAllocator<IntPtr> most =
+                new WrappedAllocator<IntPtr>(int.MaxValue, pointer => pointer, int.MaxValue);
+            Assert.Throws<OutOfMemoryException>(() => most.Allocate());
         }
 
         [Test]
         public void an_item_whose_wrapper_could_not_be_made_does_not_count()
         {
             bool fails = true;
-            using (WrappedAllocator<IntPtr> allocator = new WrappedAllocator<IntPtr>(
-                8, pointer => fails ? throw new InvalidOperationException() : pointer))
-            {
-                Assert.Throws<InvalidOperationException>(() => allocator.Allocate());
-                fails = false;
-                allocator.Allocate();
-                Assert.AreEqual(1, allocator.Statistics.LiveItems);
-            }
+            using WrappedAllocator<IntPtr> allocator = new WrappedAllocator<IntPtr>(
+                8, pointer => fails ? throw new InvalidOperationException() : pointer);
+            Assert.Throws<InvalidOperationException>(() => allocator.Allocate());
+            fails = false;
+            allocator.Allocate();
+            Assert.AreEqual(1, allocator.Statistics.LiveItems);
         }
 
         [Test]
@@ -101,20 +86,18 @@ namespace Blockyard.Tests
         [Test]
         public void one_that_nobody_disposed_of_is_reported()
         {
-            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.On))
+            using CapturedLeaks leaks = new CapturedLeaks(LeakMode.On);
+            Thread thread = new Thread(() => new WrappedAllocator<Guid>(16, _ => default).Allocate());
+            thread.Start();
+            thread.Join();
+            for (int i = 0; i < 20 && leaks.CountOf("WrappedAllocator<Guid>") == 0; i++)
             {
-                Thread thread = new Thread(() => new WrappedAllocator<Guid>(16, _ => default).Allocate());
-                thread.Start();
-                thread.Join();
-                for (int i = 0; i < 20 && leaks.CountOf("WrappedAllocator<Guid>") == 0; i++)
-                {
-                    GC.Collect();
-                    GC.WaitForPendingFinalizers();
-                    Thread.Sleep(5);
-                }
-
-                Assert.AreEqual(1, leaks.CountOf("WrappedAllocator<Guid> with 1 items"), leaks.All);
+                GC.Collect();
+                GC.WaitForPendingFinalizers();
+                Thread.Sleep(5);
             }
+
+            Assert.AreEqual(1, leaks.CountOf("WrappedAllocator<Guid> with 1 items"), leaks.All);
         }
 
         private readonly struct EntityWrapper : IEntity
@@ -130,24 +113,6 @@ namespace Blockyard.Tests
             {
                 get => entity->Id;
                 set => entity->Id = value;
-            }
-
-            public double Score
-            {
-                get => entity->Score;
-                set => entity->Score = value;
-            }
-
-            public byte Attribute1
-            {
-                get => entity->Attribute1;
-                set => entity->Attribute1 = value;
-            }
-
-            public byte Attribute2
-            {
-                get => entity->Attribute2;
-                set => entity->Attribute2 = value;
             }
 
             public float ConsolidatedScore
