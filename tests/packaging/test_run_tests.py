@@ -1,0 +1,132 @@
+"""scripts/run-tests in a tree whose tools are stand-ins: two steps run at a time, and nothing that they say is lost."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# `pytest PART/` runs the part's own script; all else that is asked of this Python is real.
+PYTHON = """#!/bin/sh
+[ "$1" = -m ] || exec python3 "$@"
+for word; do case $word in tests/*/) part=$word ;; esac; done
+exec sh "$part/behave" "$@"
+"""
+# Waits half a minute for a file; in vain where nothing else runs.
+WAIT = 'for _ in $(seq 300); do [ -e "$1" ] && exit; sleep 0.1; done; exit 1'
+
+
+class Tree:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        shutil.copytree(ROOT / "scripts", root / "scripts", ignore=lambda _, names: set(names) - {"run-tests"})
+        for name in ("install-packages", "setup-npm", "setup-venv", "build", "compiler-cache"):
+            self.program(f"scripts/{name}", "#!/bin/sh\n")
+        self.program(".venv/bin/python", PYTHON)
+        self.program("bin/ctest", "#!/bin/sh\n")
+        self.program("bin/wait-for", f"#!/bin/sh\n{WAIT}\n")
+
+    def program(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def part(self, name: str, behave: str) -> None:
+        (self.root / "tests" / name).mkdir(parents=True)
+        (self.root / "tests" / name / f"test_{name}.py").touch()
+        (self.root / "tests" / name / "behave").write_text(behave)
+
+    def fails_once(self, name: str, other: str) -> None:
+        """One test fails, and passes when it runs again after the part `other`."""
+        cache = self.root / "build/test-output/pytest-cache" / name / "v/cache"
+        cache.mkdir(parents=True)
+        (cache / "lastfailed").write_text(json.dumps({f"tests/{name}/test_{name}.py::test_pace": True}))
+        self.part(name, f'case "$*" in *--last-failed*) exec test -e {other}.ended ;; *) exit 1 ;; esac\n')
+
+    def start(self, *names: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [self.root / "scripts/run-tests", *names],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}"},
+            start_new_session=True,
+        )
+
+    def run(self, *names: str) -> tuple[int, str]:
+        said, _ = (running := self.start(*names)).communicate(timeout=120)
+        return running.returncode, said
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def test_two_steps_run_at_a_time(tree: Tree) -> None:
+    tree.part("first", "touch first.began; exec wait-for second.began\n")
+    tree.part("second", "touch second.began; exec wait-for first.began\n")
+    code, said = tree.run()
+    assert code == 0, said
+    assert "All 11 steps passed" in said  # build, ctest, two parts, two a sanitizer, Clang
+    for name in ("build", "ctest", "pytest-first", "pytest-second", "asan", "tsan", "checked", "clang"):
+        assert f" s  {name}\n" in said
+
+
+def test_a_step_that_fails_is_named_with_its_tests_and_the_others_run_to_their_end(tree: Tree) -> None:
+    tree.part("first", "echo FAILED tests/first/test_first.py::test_sum; exit 2\n")
+    tree.part("second", "echo 'SKIPPED [1] tests/second/test_second.py:7: there is no Mono here'\n")
+    code, said = tree.run()
+    assert code == 1
+    assert "1 of 11 steps FAILED" in said
+    summary = said.rpartition("\n\n")[0]
+    assert "pytest-first: Python tests of tests/first/\n" in summary
+    assert "                FAILED tests/first/test_first.py::test_sum\n" in summary
+    assert "pytest-second: 1 test: there is no Mono here" in summary
+
+
+def test_what_failed_runs_again_when_all_else_has_ended(tree: Tree) -> None:
+    tree.fails_once("first", other="second")
+    tree.part("second", "sleep 1; touch second.ended\n")
+    code, said = tree.run()
+    assert code == 0, said
+    assert "FAILED ONCE, and passed when they were run again, alone:\n  pytest-first: tests/first/test_first.py" in said
+    assert "All 11 steps passed" in said
+
+
+def test_what_fails_twice_has_failed(tree: Tree) -> None:
+    tree.fails_once("first", other="nothing")
+    code, said = tree.run()
+    assert code == 1
+    assert "FAILED ONCE" not in said and "1 of 10 steps FAILED" in said
+
+
+def test_only_the_steps_that_are_named_run(tree: Tree) -> None:
+    tree.part("first", "touch first.began\n")
+    tree.part("second", "touch second.began\n")
+    code, said = tree.run("pytest-second")
+    assert (code, "All 1 steps passed" in said) == (0, True), said
+    assert not (tree.root / "first.began").exists()
+
+
+def test_a_name_that_is_none_is_refused(tree: Tree) -> None:
+    assert tree.run("nonsense")[0] == 2
+
+
+def test_ctrl_c_ends_both_steps(tree: Tree) -> None:
+    for name in ("first", "second"):
+        tree.part(name, f"trap 'touch {name}.interrupted; exit 2' INT; touch {name}.began; sleep 60 & wait\n")
+    running = tree.start()
+    while not all((tree.root / f"{name}.began").exists() for name in ("first", "second")):
+        assert running.poll() is None
+        time.sleep(0.05)
+    os.kill(running.pid, signal.SIGINT)
+    said, _ = running.communicate(timeout=60)  # returns when nobody is left who could write
+    assert running.returncode == 130 and "interrupted" in said
+    assert all((tree.root / f"{name}.interrupted").exists() for name in ("first", "second"))
