@@ -1,18 +1,15 @@
 """Pairs of synthetic campaigns for `blockyard compare`: the same allocators, some of them faster or slower in NEW."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from in_process import blockyard
 from synthetic import Campaign, latencies, lifelike
 
-ROOT = Path(__file__).resolve().parents[2]
 ALLOCATORS = ("glibc", "jemalloc", "mimalloc", "mine", "null")
 EVENTS = 40_000
 
@@ -71,17 +68,6 @@ class Compared:
             for claim in section["claims"]
             if claim["allocator"] in allocators
         }
-
-
-def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"}
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", *map(str, arguments)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def compare(base: Path, new: Path, *arguments: object) -> Compared:

@@ -7,6 +7,7 @@ exactly; all others count as taking no time. `bench/compare/run` makes the file 
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ _SLOW_OFTEN = 0.4
 _MOST_STEPS = 65_535
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Slowest:
     """Of one allocator and operation, in steps of the clock: each run's slowest events, falling, and how many it had;
     and, event by event, those that are slow in many runs, a row a run."""
@@ -41,7 +42,7 @@ class Slowest:
     all_events: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Repeats:
     """Runs in the order in which they were measured; a round is one run of each allocator."""
 
@@ -64,24 +65,14 @@ class Repeats:
         section = Section("cut", "1x", "page", RunOptions(), {}, Path(), (), 0)
         members = []
         for name in self.allocators:
-            sides = self._figures(name, base, {}), self._figures(name, new, slower or {})
+            factors = tuple((slower or {}).get((name, operation), 1.0) for operation in OPERATIONS)
+            unchanged = (1.0,) * len(OPERATIONS)
+            sides = _figures(self, name, tuple(base), unchanged), _figures(self, name, tuple(new), factors)
             twins = Twins(sides[0].runs, sides[1].runs, ())
             members.append(compare.Measured(twins, *sides))
         pair = Pair(section, section, tuple(one.twins for one in members), (), ())
         # Of the folders a gate looks at nothing.
         return compare.Measurements(Pairing(None, None, (pair,), ()), (tuple(members),))  # type: ignore[arg-type]
-
-    def _figures(
-        self, name: str, rounds: Sequence[int], slower: dict[tuple[str, Operation], float]
-    ) -> AllocatorFigures:
-        facts = facts_of.run({"status": "ok", "ticks_per_ns": 1 / self.step_ns, "looking": {"source": "perf"}})
-        runs = tuple(Run(Path(), place, facts) for place in range(1, len(rounds) + 1))
-        allocator = AllocatorRuns(name, name, "defaults", "1.0", runs, (), (), False, False, (0.0, 0.0))
-        kept = {
-            operation: (self.slowest[name, operation], slower.get((name, operation), 1.0)) for operation in OPERATIONS
-        }
-        digest = _Digest(kept, rounds)
-        return AllocatorFigures(allocator, digest, 0, 1, cuts.uncut(), {}, False)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -97,16 +88,39 @@ class _Digest:
         operation = Operation.FREE if tuple(metrics) == (passes.FREE_CALL,) else Operation.MALLOC
         slowest, factor = self.kept[operation]
         if view == passes.INHERENT:
-            least, samples = slowest.events[list(self.rounds)].min(axis=0), slowest.all_events
-        else:
-            rounds = list(self.rounds) if run == passes.ALL else [self.rounds[run]]
-            least, samples = slowest.tails[rounds].ravel(), int(slowest.samples[rounds].sum())
-        ticks, counts = np.unique(np.rint(least * factor).astype(np.uint32), return_counts=True)
-        fast = samples - int(counts.sum())
-        if ticks[0] > 0:
-            ticks, counts = np.insert(ticks, 0, 0), np.insert(counts, 0, 0)
-        counts[0] += fast
-        return ticks, counts.astype(np.uint64)
+            return _counted(slowest.events[list(self.rounds)].min(axis=0), factor, slowest.all_events)
+        if run != passes.ALL:
+            return _of_round(slowest, self.rounds[run], factor)
+        rounds = list(self.rounds)
+        return _counted(slowest.tails[rounds].ravel(), factor, int(slowest.samples[rounds].sum()))
+
+
+@lru_cache(maxsize=16)  # a pair is compared once as it is and once with each allocator slower
+def _figures(repeats: Repeats, name: str, rounds: tuple[int, ...], factors: tuple[float, ...]) -> AllocatorFigures:
+    facts = facts_of.run({"status": "ok", "ticks_per_ns": 1 / repeats.step_ns, "looking": {"source": "perf"}})
+    runs = tuple(Run(Path(), place, facts) for place in range(1, len(rounds) + 1))
+    allocator = AllocatorRuns(name, name, "defaults", "1.0", runs, (), (), False, False, (0.0, 0.0))
+    kept = {
+        operation: (repeats.slowest[name, operation], factor)
+        for operation, factor in zip(OPERATIONS, factors, strict=True)
+    }
+    digest = _Digest(kept, rounds)
+    return AllocatorFigures(allocator, digest, 0, 1, cuts.uncut(), {}, False)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1024)
+def _of_round(slowest: Slowest, place: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    return _counted(slowest.tails[place], factor, int(slowest.samples[place]))
+
+
+def _counted(latencies: np.ndarray, factor: float, samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Latencies and how many have each; all that were not kept took no time."""
+    ticks, counts = np.unique(np.rint(latencies * factor).astype(np.uint32), return_counts=True)
+    fast = samples - int(counts.sum())
+    if ticks[0] > 0:
+        ticks, counts = np.insert(ticks, 0, 0), np.insert(counts, 0, 0)
+    counts[0] += fast
+    return ticks, counts.astype(np.uint64)
 
 
 def stored(path: Path = STORED) -> Repeats:

@@ -6,7 +6,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from compare_lab import blockyard, campaign, change_json, compare
+from compare_lab import campaign, change_json, compare
+from in_process import blockyard
 
 from blockyard.analysis import gate
 from blockyard.errors import UserError

@@ -43,20 +43,21 @@ def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign:
     assert (campaign.directory / "report" / "report.txt").is_file()
 
 
+def by_itself(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The quick report in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", "report", "results", *QUICK],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_a_narrow_terminal_leaves_no_letter_of_a_figure_out(campaign: Campaign, report: Report) -> None:
     of_eighty = report("results", *QUICK).stdout
-    narrow = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "20"}
-    assert (
-        subprocess.run(
-            [sys.executable, "-m", "blockyard", "report", "results", *QUICK],
-            cwd=campaign.directory.parent,
-            env=narrow,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        == of_eighty
-    )
+    assert by_itself(campaign.directory.parent, COLUMNS="20").stdout == of_eighty
 
 
 def test_report_goes_where_it_is_told(campaign: Campaign, report: Report, tmp_path: Path) -> None:
@@ -328,21 +329,18 @@ def test_workers_end_by_themselves_when_the_report_is_killed(tmp_path: Path) -> 
     assert process.communicate()[0] == ""  # a worker that waited on for its next task would hold this open for ever
 
 
-def stale_library(tmp_path: Path, report: Report, monkeypatch: pytest.MonkeyPatch, source: str) -> str:
+def stale_library(tmp_path: Path, source: str) -> str:
     """What a report says whose libblockyard-samples.so was built from this."""
     (tmp_path / "build").mkdir()
     library = tmp_path / "build" / "libblockyard-samples.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=source, text=True, check=True)
-    monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path / "build"))
-    found = refusal(report("results"))
+    found = refusal(by_itself(tmp_path, BLOCKYARD_BUILD=str(tmp_path / "build")))
     assert str(library) in found and "build it again with 'make build'" in found
     return found
 
 
-def test_a_native_library_of_another_version_is_refused(
-    campaign: Campaign, report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = stale_library(tmp_path, report, monkeypatch, "unsigned by_samples_abi(void) { return 3; }")
+def test_a_native_library_of_another_version_is_refused(campaign: Campaign, tmp_path: Path) -> None:
+    found = stale_library(tmp_path, "unsigned by_samples_abi(void) { return 3; }")
     assert f"its interface is number 3, and {samples_library.ABI} is needed" in found
 
 
@@ -354,9 +352,9 @@ def test_a_native_library_of_another_version_is_refused(
     ],
 )
 def test_a_native_library_that_lacks_something_is_refused(
-    campaign: Campaign, report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, words: str
+    campaign: Campaign, tmp_path: Path, source: str, words: str
 ) -> None:
-    assert words in stale_library(tmp_path, report, monkeypatch, source)
+    assert words in stale_library(tmp_path, source)
 
 
 def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -> None:
