@@ -12,7 +12,7 @@ from rich.table import Table
 
 from blockyard import options, terminal
 from blockyard.errors import UserError
-from blockyard.locality import files, pictures, tables
+from blockyard.locality import files, tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
 
 # The study's temp memory was full at allocation 819; ours has no header, so that 818 blocks of 4 bytes fill it.
@@ -104,6 +104,8 @@ def command(
         raise UserError("\n".join(f"{name}: {why}" for name, why in failed.items()))
     for name, why in failed.items():
         errors.print(f"{name} is left out: {why}", markup=False, soft_wrap=True)
+    from blockyard.locality import pictures  # here: matplotlib takes longer to load than `blockyard --help` may take
+
     rows = {name: tables.row(name, runs, test) for name, runs in results.items()}
     with _filled(output) as unfinished:
         for name, runs in results.items():
@@ -141,6 +143,8 @@ def _given() -> Iterator[tuple[str, str]]:
 
 def _draw(source: Path, output: Path) -> None:
     """Pictures of files that are there; they may go beside them."""
+    from blockyard.locality import pictures
+
     results = files.read(source)
     ours = {f"{name}.{suffix}" for name in pictures.PICTURES for suffix in ("png", "svg")}
     _refuse_foreign(output, output.is_dir() and output.samefile(source), ours)
