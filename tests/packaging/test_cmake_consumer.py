@@ -1,6 +1,7 @@
 """Another CMake project can use the library, installed or as a folder of its own tree, without what the lab needs."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -68,27 +69,31 @@ def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) ->
 
 
 def test_add_subdirectory_gives_a_library_that_allocates_and_asks_for_nothing_of_the_lab(tmp_path: Path) -> None:
+    # With the flags of build/release and beside it, so that ccache has the objects.
+    build = ROOT / "build" / "subproject"
+    shutil.rmtree(build, ignore_errors=True)
     # pkg-config finds nothing at all here, as on a machine that never heard of the lab.
     run(
         "cmake",
         "-S",
         HERE / "subproject",
         "-B",
-        tmp_path,
+        build,
         "-G",
         "Ninja",
         f"-DBLOCKYARD_SOURCE={ROOT}",
+        "-DBLOCKYARD_WERROR=ON",
         env={"PKG_CONFIG_LIBDIR": str(tmp_path / "nothing"), "PKG_CONFIG_PATH": ""},
     )
     sought = [
         line.split(":")[0].lower()
-        for line in (tmp_path / "CMakeCache.txt").read_text().splitlines()
+        for line in (build / "CMakeCache.txt").read_text().splitlines()
         if not line.startswith(("#", "//"))
     ]
     for dependency in ("zstd", "xxhash", "cli11", "nlohmann", "gtest", "blockyard_cargo"):
         assert [name for name in sought if dependency in name] == []
-    targets = run("cmake", "--build", tmp_path, "--target", "help")
+    targets = run("cmake", "--build", build, "--target", "help")
     for target in ("blockyard-replay", "blockyard-journal", "blockyard-adapter-glibc", "blockyard_record"):
         assert target not in targets
-    run("cmake", "--build", tmp_path)
-    assert run(tmp_path / "subproject") == "42\n"
+    run("cmake", "--build", build)
+    assert run(build / "subproject") == "42\n"
