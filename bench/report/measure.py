@@ -158,8 +158,9 @@ def sites(folder: Path) -> dict[str, float]:
     """Names and call stacks are the bundled journal's; the report's journal has as many events as that of `report`."""
     long, short, results = folder / "long.byj", folder / "short.byj", folder / "results"
     facts = json.loads(blockyard("info", JOURNAL, "--json"))
+    each = facts["events"] + facts["live_at_end"]["blocks"]  # which are freed before the next repetition
     for path, events in ((long, SITES_EVENTS), (short, EVENTS)):
-        blockyard("repeat", JOURNAL, -(-events // (facts["events"] - facts["preamble"]["blocks"])), "-o", path)
+        blockyard("repeat", JOURNAL, -(-events // each), "-o", path)
     events = json.loads(blockyard("info", long, "--json"))["events"]
     taken = {"events": events, "sites_s": round(seconds(lambda: blockyard("sites", long), 5), 2)}
     blockyard("replay", short, "-a", "glibc,mimalloc,blockyard,null", "--repeats", 2, "--pace", "max", "-o", results)
