@@ -93,6 +93,7 @@ def test_a_gate_fails_the_build_when_its_figure_rose_beyond_the_limit(before, af
     done = blockyard("diff", before, after, "--gate", gate)
     assert done.returncode == code, done.stdout
     assert f"{'FAILED' if code else 'passed'}  {gate}" in done.stdout
+    assert "added +" not in done.stdout
 
 
 def test_junit_has_a_test_case_for_each_gate(before, after, tmp_path):
@@ -142,6 +143,8 @@ def test_a_rise_from_nothing_fails_every_gate(before, tmp_path):
     journal.allocate(8, 0x10, 1, journal.stack("main", "app::leaks()"))
     leaking = journal.write(tmp_path / "leaking.txt")
     assert blockyard("diff", before, leaking, "--gate", "end:1000%").returncode == 3
+    said = blockyard("diff", before, leaking, "--of", "end", "--gate", "site/end:1000%").stdout
+    assert "has some, and there was nothing before" in said
 
 
 def test_stacks_are_alike_when_their_functions_are(tmp_path):

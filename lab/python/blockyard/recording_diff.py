@@ -116,7 +116,9 @@ def _judge(found: Difference, gate: Gate) -> Outcome:
         worst = max(found.changes, key=lambda change: change.rise(gate.metric), default=None)
         if worst is None or not beyond(worst.rise(gate.metric)):
             return Outcome(gate, True, "no site added more")
-        return Outcome(gate, False, f"{worst.name} added {share(worst.rise(gate.metric), base)} of all before")
+        added = share(worst.rise(gate.metric), base)
+        words = f"added {added.removeprefix('+')} of all before" if base else "has some, and there was nothing before"
+        return Outcome(gate, False, f"{worst.name} {words}")
     rise = found.after[gate.metric] - base
     return Outcome(gate, not beyond(rise), f"{share(rise, base)} against before")
 
