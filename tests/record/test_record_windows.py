@@ -160,6 +160,14 @@ def test_quit_kills_a_program_that_ignores_sigterm(tmp_path):
     assert done.journal().events
 
 
+def test_quit_ends_the_program_when_nobody_reads_what_is_said(tmp_path):
+    command = [sys.executable, "-m", "blockyard", "record", "-o", tmp_path / "q.byj", "--for", "0.3", "--quit", "--"]
+    recorder = subprocess.Popen([*command, sys.executable, "-c", REFUSES], stderr=subprocess.PIPE)
+    recorder.stderr.close()
+    recorder.wait()
+    assert subprocess.run([sys.executable, "-m", "blockyard", "check", tmp_path / "q.byj"], check=False).returncode == 0
+
+
 LAUNCHERS = {
     "waits": "'{python}' -c '{code}' {mark}; exit 7",
     "is gone": "'{python}' -c '{code}' {mark} & exit 7",

@@ -106,7 +106,7 @@ class _Ending:
         if request.length is None or request.wait or request.signal is not None:
             return []
         if not request.quit:
-            return [(self._closes, self._say)]
+            return [(self._closes, self._say_that_it_runs_on)]
         return [
             (self._closes, lambda process: self._terminate(process.pid)),
             (self._closes + self._PATIENCE, lambda process: self._kill(process.pid)),
@@ -145,11 +145,10 @@ class _Ending:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
 
-    def _say(self, process: subprocess.Popen) -> None:
-        print(
-            f"blockyard: the window has closed and the journal is complete; process {process.pid} runs on unrecorded "
-            "('--quit' would end it)",
-            file=sys.stderr,
+    def _say_that_it_runs_on(self, process: subprocess.Popen) -> None:
+        _say(
+            f"the window has closed and the journal is complete; process {process.pid} runs on unrecorded ('--quit' "
+            "would end it)"
         )
 
     def _terminate(self, *program: int) -> None:
@@ -158,13 +157,15 @@ class _Ending:
             self._send(signal.SIGTERM, *program)
 
     def _kill(self, *program: int) -> None:
-        print(
-            f"blockyard: {self._request.command[0]} did not end within {self._PATIENCE:g} s of SIGTERM; "
-            "SIGKILL ends it",
-            file=sys.stderr,
-        )
         self._killed = True
         self._send(signal.SIGKILL, *program)
+        _say(f"{self._request.command[0]} did not end within {self._PATIENCE:g} s of SIGTERM; SIGKILL ended it")
+
+
+def _say(what: str) -> None:
+    # Whoever read it may be gone; the recording goes on.
+    with contextlib.suppress(OSError):
+        print(f"blockyard: {what}", file=sys.stderr)
 
 
 def _name_stacks(outcome: Outcome) -> list[str]:
