@@ -104,28 +104,25 @@ def _whole(campaign: Campaign, targets: dict[str, Any]) -> Iterable[Row]:
         "no" if missed else "yes",
         "; ".join(missed),
     )
-    shares = [(share, journal.title) for journal, one in _ours(campaign) for share in one.told["own_thread_shares"]]
-    if shares:
-        most, where = max(shares)
+    if found := _most(campaign, "own_thread_shares"):
+        most, where = found
         limit = targets["own_thread_share"]
-        yield (
-            f"its background thread takes at most {100 * limit:g} % of a core",
-            "yes" if most <= limit else "no",
-            "" if most <= limit else f"{where} ({100 * most:.2f} %)",
-        )
-    misses = [(most, journal.title) for journal, one in _ours(campaign) for most in one.told["ready_misses"] or []]
-    if misses:
-        most, where = max(misses)
+        title = f"its background thread takes at most {100 * limit:g} % of a core"
+        yield _at_most(title, most, limit, f"{where} ({100 * most:.2f} %)")
+    if found := _most(campaign, "ready_misses"):
+        most, where = found
         limit = targets["ready_misses"]
-        yield (
-            f"at most {limit} ready misses in a run",
-            "yes" if most <= limit else "no",
-            "" if most <= limit else f"{where} ({most})",
-        )
+        yield _at_most(f"at most {limit} ready misses in a run", most, limit, f"{where} ({most})")
 
 
-def _ours(campaign: Campaign) -> Iterable[tuple[Journal, Allocator]]:
-    return ((journal, one) for journal in campaign.journals if (one := journal.of(OURS)))
+def _at_most(title: str, value: float, limit: float, told: str) -> Row:
+    return (title, "yes", "") if value <= limit else (title, "no", told)
+
+
+def _most(campaign: Campaign, what: str) -> tuple[float, str] | None:
+    """Of all runs of ours, and in which game; None where nothing is known."""
+    ours = ((journal.title, one) for journal in campaign.journals if (one := journal.of(OURS)))
+    return max(((most, title) for title, one in ours for most in one.told[what] or []), default=None)
 
 
 def _bench(figures: dict[str, Any], targets: dict[str, Any]) -> Iterable[Row]:
@@ -133,35 +130,22 @@ def _bench(figures: dict[str, Any], targets: dict[str, Any]) -> Iterable[Row]:
     if pair and len(pair["allocators"]) > 1:
         mine, name, theirs = _beside(pair)
         limit = targets["pair_ratio"]
-        yield (
-            f"a malloc and free of 64 bytes at most {limit} of the best",
-            "yes" if mine <= limit * theirs else "no",
-            "" if mine <= limit * theirs else f"{three(mine)} ns, {name} {three(theirs)} ns",
-        )
+        title = f"a malloc and free of 64 bytes at most {limit} of the best"
+        yield _at_most(title, mine, limit * theirs, f"{three(mine)} ns, {name} {three(theirs)} ns")
     threads = [one for key, one in figures.get("workloads", {}).items() if key != "pair-1"]
     if threads:
         behind = [one for one in threads if _share(one) * (1 + noise.MARGIN) < 1]
-        yield (
-            "throughput of threads no lower than the best peer's",
-            "no" if behind else "yes",
-            f"{len(behind)} of {len(threads)} below" if behind else "",
-        )
+        title = "throughput of threads no lower than the best peer's"
+        yield _at_most(title, len(behind), 0, f"{len(behind)} of {len(threads)} below")
     checks = figures.get("hardening", {}).get("none of it")
     if checks:
         limit = targets["checks_ratio"]
-        yield (
-            f"checks cost at most {100 * (limit - 1):.0f} % of such a pair",
-            "yes" if checks["ratio"] <= limit else "no",
-            "" if checks["ratio"] <= limit else f"{100 * (checks['ratio'] - 1):.1f} %",
-        )
+        title = f"checks cost at most {100 * (limit - 1):.0f} % of such a pair"
+        yield _at_most(title, checks["ratio"], limit, f"{100 * (checks['ratio'] - 1):.1f} %")
     busy = figures.get("waits_us", {}).get(OURS, {}).get("busy", {}).get("p99.9")
     if busy is not None:
         limit = targets["mmap_wait_us"]
-        yield (
-            f"another thread's mmap takes at most {limit} us at p99.9",
-            "yes" if busy <= limit else "no",
-            "" if busy <= limit else f"{busy:.0f} us",
-        )
+        yield _at_most(f"another thread's mmap takes at most {limit} us at p99.9", busy, limit, f"{busy:.0f} us")
 
 
 def _beside(workload: dict[str, Any]) -> tuple[float, str, float]:

@@ -1,12 +1,10 @@
 """What a user may write after -a, what comes back, and what is said of an allocator that can't be had."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from the_command import blockyard
 
 from blockyard import allocators
 from blockyard.errors import UserError
@@ -119,16 +117,6 @@ def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(
     tlsf, glibc = allocators.resolve("tlsf,glibc")
     assert tlsf.missing == "Cargo was not found when it was built"
     assert glibc.missing == "blockyard-adapter-glibc.so was not built"
-
-
-def blockyard(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
-        timeout=120,
-    )
 
 
 def test_the_listing_fits_eighty_columns_and_names_every_allocator() -> None:

@@ -33,6 +33,12 @@ std::vector<void*> take(BlockAllocator& blocks, std::size_t count) {
   return taken;
 }
 
+void free_all(BlockAllocator& blocks, const std::vector<void*>& taken) {
+  for (void* const block : taken) {
+    blocks.free(block);
+  }
+}
+
 TEST(BlockAllocator, holds_nothing_before_its_first_block) {
   const BlockAllocator blocks(24, 8);
   EXPECT_EQ(blocks.statistics().held_bytes, 0u);
@@ -79,9 +85,7 @@ TEST(BlockAllocator, is_in_address_order_again_after_frees_in_random_order) {
   BlockAllocator blocks(32, 8);
   std::vector<void*> taken = take(blocks, 100000);
   std::shuffle(taken.begin(), taken.end(), std::mt19937(1));
-  for (void* const block : taken) {
-    blocks.free(block);
-  }
+  free_all(blocks, taken);
   taken = take(blocks, 100000);
   std::size_t adjacent = 0;
   for (std::size_t i = 1; i < taken.size(); ++i) {
@@ -96,9 +100,7 @@ TEST(BlockAllocator, slabs_emptied_in_order_are_filled_in_order_again) {
   BlockAllocator blocks(32, 8);
   const std::vector<void*> first = take(blocks, 100000);
   const std::size_t pages = blocks.statistics().pages;
-  for (void* const block : first) {
-    blocks.free(block);
-  }
+  free_all(blocks, first);
   ASSERT_TRUE(blocks.invariants_hold());
   const std::vector<void*> again = take(blocks, 100000);
   std::size_t backward = 0;
@@ -158,9 +160,7 @@ TEST(BlockAllocator, gives_pages_back_and_keeps_at_most_half) {
   BlockAllocator blocks(64, 8);
   const std::vector<void*> taken = take(blocks, 500000);
   const std::size_t peak = blocks.statistics().held_bytes;
-  for (void* const block : taken) {
-    blocks.free(block);
-  }
+  free_all(blocks, taken);
   EXPECT_LE(blocks.statistics().held_bytes, peak / 2 + (std::size_t{4} << 20));
   EXPECT_GT(blocks.statistics().held_bytes, 0u);
   blocks.trim();
@@ -218,9 +218,7 @@ TEST(BlockAllocator, blocks_of_twelve_bytes_lie_side_by_side_and_a_chain_of_them
   std::vector<void*> again = take(blocks, 10000);
   EXPECT_NE(std::search(again.begin(), again.end(), taken.begin(), taken.end()), again.end());
   EXPECT_TRUE(blocks.invariants_hold());
-  for (void* const block : again) {
-    blocks.free(block);
-  }
+  free_all(blocks, again);
   blocks.trim();
   EXPECT_EQ(blocks.statistics().held_bytes, 0u);
 }

@@ -6,17 +6,11 @@
 #include <cstring>
 
 #include "blockyard/block_allocator.hpp"
+#include "expect.hpp"
 
 namespace {
 
 using namespace blockyard;
-
-void expect(bool holds, const char* what) {
-  if (!holds) {
-    std::fprintf(stderr, "FAILED: %s\n", what);
-    std::_Exit(1);
-  }
-}
 
 void limit_address_space(std::size_t more) {
   std::size_t pages = 0;

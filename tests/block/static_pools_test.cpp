@@ -32,6 +32,22 @@ void run_threads(unsigned count, Body&& body) {
   }
 }
 
+template <class Blocks>
+std::vector<void*> take(std::size_t count) {
+  std::vector<void*> taken(count);
+  for (void*& block : taken) {
+    block = Blocks::allocate();
+  }
+  return taken;
+}
+
+template <class Blocks>
+void free_all(const std::vector<void*>& taken) {
+  for (void* const block : taken) {
+    Blocks::free(block);
+  }
+}
+
 /// Lets other threads run at random moments, so that short races become long.
 class Delays {
  public:
@@ -96,9 +112,7 @@ TEST(StaticBlocks, over_aligned_blocks_are_aligned_on_every_thread) {
       taken.push_back(Blocks::allocate());
       ASSERT_EQ(reinterpret_cast<std::uintptr_t>(taken.back()) % 256, 0u);
     }
-    for (void* const block : taken) {
-      Blocks::free(block);
-    }
+    free_all<Blocks>(taken);
   });
 }
 
@@ -172,10 +186,7 @@ TEST(StaticBlocks, memory_freed_by_other_threads_is_used_again) {
   using Blocks = StaticBlockAllocator<104, 8>;
   std::size_t after_first = 0;
   for (int round = 0; round < 20; ++round) {
-    std::vector<void*> taken(50000);
-    for (void*& block : taken) {
-      block = Blocks::allocate();
-    }
+    const std::vector<void*> taken = take<Blocks>(50000);
     run_threads(3, [&](unsigned self) {
       for (std::size_t i = self; i < taken.size(); i += 3) {
         Blocks::free(taken[i]);
@@ -218,14 +229,9 @@ TEST(StaticBlocks, threads_that_free_each_others_blocks_take_no_more_memory_and_
     std::barrier exchanged(2);
     run_threads(2, [&](unsigned self) {
       for (const std::size_t count : {10u, 100u, 3000u, 30000u}) {
-        taken[self].resize(count);
-        for (void*& block : taken[self]) {
-          block = Blocks::allocate();
-        }
+        taken[self] = take<Blocks>(count);
         exchanged.arrive_and_wait();
-        for (void* const block : taken[1 - self]) {
-          Blocks::free(block);
-        }
+        free_all<Blocks>(taken[1 - self]);
         EXPECT_TRUE(block::static_invariants_hold());
         exchanged.arrive_and_wait();
       }
@@ -245,15 +251,7 @@ TEST(StaticBlocks, a_thread_that_starts_takes_over_what_an_ended_one_left) {
   using Blocks = StaticBlockAllocator<120, 8>;
   std::size_t held = 0;
   for (int generation = 0; generation < 30; ++generation) {
-    std::thread([] {
-      std::vector<void*> taken;
-      for (int i = 0; i < 20000; ++i) {
-        taken.push_back(Blocks::allocate());
-      }
-      for (void* const block : taken) {
-        Blocks::free(block);
-      }
-    }).join();
+    std::thread([] { free_all<Blocks>(take<Blocks>(20000)); }).join();
     if (generation == 0) {
       held = Blocks::statistics().held_bytes;
     }
@@ -265,38 +263,19 @@ TEST(StaticBlocks, a_running_thread_adopts_pages_of_ended_ones_before_it_takes_f
   SKIP_IF_WATCHED();
   using Blocks = StaticBlockAllocator<136, 8>;
   Blocks::free(Blocks::allocate());  // this thread has its own state, so it cannot take over another's whole
-  run_threads(4, [](unsigned) {
-    std::vector<void*> taken;
-    for (int i = 0; i < 30000; ++i) {
-      taken.push_back(Blocks::allocate());
-    }
-    for (void* const block : taken) {
-      Blocks::free(block);
-    }
-  });
+  run_threads(4, [](unsigned) { free_all<Blocks>(take<Blocks>(30000)); });
   const std::size_t held = Blocks::statistics().held_bytes;
-  std::vector<void*> taken;
-  for (int i = 0; i < 10000; ++i) {
-    taken.push_back(Blocks::allocate());
-  }
+  const std::vector<void*> taken = take<Blocks>(10000);
   EXPECT_LE(Blocks::statistics().held_bytes, held + (std::size_t{1} << 18));
-  for (void* const block : taken) {
-    Blocks::free(block);
-  }
+  free_all<Blocks>(taken);
   EXPECT_TRUE(block::static_invariants_hold());
 }
 
 TEST(StaticBlocks, blocks_of_an_ended_thread_are_freed_and_its_pages_used) {
   using Blocks = StaticBlockAllocator<152, 8>;
-  std::vector<void*> taken(20000);
-  std::thread([&] {
-    for (void*& block : taken) {
-      block = Blocks::allocate();
-    }
-  }).join();
-  for (void* const block : taken) {
-    Blocks::free(block);
-  }
+  std::vector<void*> taken;
+  std::thread([&] { taken = take<Blocks>(20000); }).join();
+  free_all<Blocks>(taken);
   EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
   by_static_block_trim();
   if (!block::process_is_watched()) {
@@ -349,10 +328,7 @@ TEST(StaticBlocks, a_chain_freed_on_one_thread_serves_another) {
   using Blocks = StaticBlockAllocator<184, 8>;
   std::size_t held = 0;
   for (int round = 0; round < 20; ++round) {
-    std::vector<void*> taken(10000);
-    for (void*& block : taken) {
-      block = Blocks::allocate();
-    }
+    const std::vector<void*> taken = take<Blocks>(10000);
     for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
       block::set_chain_next(taken[i], taken[i + 1], Blocks::stride);
     }

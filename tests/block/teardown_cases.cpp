@@ -19,17 +19,11 @@
 #include "blockyard/block_allocator.hpp"
 #include "blockyard/hash_map.hpp"
 #include "blockyard/list.hpp"
+#include "expect.hpp"
 
 namespace {
 
 using namespace blockyard;
-
-void expect(bool holds, const char* what) {
-  if (!holds) {
-    std::fprintf(stderr, "FAILED: %s\n", what);
-    std::_Exit(1);
-  }
-}
 
 using Blocks = StaticBlockAllocator<200, 8>;
 

@@ -5,13 +5,19 @@ program that only writes the files of a run. `test_campaign_end_to_end.py` drive
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
+import the_command
+
 STAND_IN = Path(__file__).parent / "stand_in.py"
-ROOT = Path(__file__).resolve().parents[2]
+
+
+def refusal(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command that failed says."""
+    assert done.returncode == 1, done.stderr
+    return done.stderr
 
 
 class Lab:
@@ -39,12 +45,12 @@ class Lab:
         return path
 
     def environment(self, **extra: str) -> dict[str, str]:
-        return {**os.environ, "BLOCKYARD_BUILD": str(self.build), "PYTHONPATH": str(ROOT / "lab" / "python"), **extra}
+        return the_command.environment(BLOCKYARD_BUILD=str(self.build), **extra)
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         # A job in the background of a script, or one of nohup, hands on signals that are ignored.
         return subprocess.Popen(
-            ["env", "--default-signal=INT,HUP", sys.executable, "-m", "blockyard", *map(str, arguments)],
+            ["env", "--default-signal=INT,HUP", *the_command.line(*arguments)],
             env=self.environment(),
             cwd=self.folder,
             stdout=subprocess.PIPE,
@@ -53,14 +59,7 @@ class Lab:
         )
 
     def blockyard(self, *arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "blockyard", *map(str, arguments)],
-            env=self.environment(**extra),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return the_command.blockyard(*arguments, cwd=self.folder, more={"BLOCKYARD_BUILD": str(self.build), **extra})
 
     def replay(self, *arguments: object, output: str = "results") -> subprocess.CompletedProcess[str]:
         return self.blockyard("replay", *arguments, "-o", self.folder / output)

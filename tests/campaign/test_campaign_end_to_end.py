@@ -1,18 +1,16 @@
 """Campaigns with the real replayer, on a journal of a few hundred events."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign_lab import ROOT
 from click.testing import CliRunner
 from stacked import Journal
+from the_command import blockyard
 
 from blockyard import native
 from blockyard.analysis.sites import Sites
@@ -41,16 +39,6 @@ def journal(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.txt"
     path.write_text("".join(f"{line}\n" for _, line in sorted(lines)))
     return path
-
-
-def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")},
-        check=False,
-    )
 
 
 def allocator(folder: Path, name: str, malloc: str) -> str:

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from campaign_lab import ROOT, Lab
+from campaign_lab import Lab, refusal
+from the_command import ROOT
 
 from blockyard.campaign import settings
 from blockyard.errors import UserError
@@ -68,10 +69,9 @@ def test_a_wrong_campaign_file_is_refused_in_a_sentence(tmp_path: Path, text: st
 def test_seconds_of_a_campaign_file_that_are_no_place_in_a_journal_are_refused(lab: Lab, stretch: str) -> None:
     lab.journal("game.txt")
     write(lab.folder, f'allocators = ["null"]\n[[journal]]\npath = "game.txt"\n{stretch}\n')
-    done = lab.replay("--campaign", "own.toml")
-    assert done.returncode == 1
-    assert done.stderr.startswith("blockyard: ") and "is not a place in game" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    said = refusal(lab.replay("--campaign", "own.toml"))
+    assert said.startswith("blockyard: ") and "is not a place in game" in said
+    assert len(said.splitlines()) == 1
 
 
 def test_a_campaign_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
@@ -82,9 +82,8 @@ def test_a_campaign_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 def test_a_campaign_file_and_journals_together_are_refused(lab: Lab) -> None:
     write(lab.folder, "")
-    done = lab.replay(lab.journal("game.txt"), "--campaign", "own.toml")
-    assert done.returncode == 1
-    assert "--campaign names journals and stretches itself" in done.stderr
+    said = refusal(lab.replay(lab.journal("game.txt"), "--campaign", "own.toml"))
+    assert "--campaign names journals and stretches itself" in said
 
 
 def test_the_standard_campaign_is_at_1x_with_page_touch_and_5_repeats_on_every_allocator() -> None:

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "journal/block_decoder.hpp"
 #include "journal/block_encoder.hpp"
@@ -155,22 +156,15 @@ TEST(Byj, every_truncation_is_an_error_or_ends_at_a_flush_with_a_note) {
   EXPECT_EQ(flushes, 4U);  // after the header, the call stacks, the only block and the names
 }
 
-TEST(Byj, an_unknown_version_is_named) {
+TEST(Byj, an_unknown_version_or_required_feature_is_named) {
   Folder folder;
   write(folder / "a.byj", sample(10));
-  std::string bytes = slurp(folder / "a.byj");
-  bytes[8] = 9;
-  spill(folder / "b.byj", bytes);
-  EXPECT_NE(error_of(folder / "b.byj").find("version 9"), std::string::npos);
-}
-
-TEST(Byj, an_unknown_required_feature_is_refused) {
-  Folder folder;
-  write(folder / "a.byj", sample(10));
-  std::string bytes = slurp(folder / "a.byj");
-  bytes[12] = 4;
-  spill(folder / "b.byj", bytes);
-  EXPECT_NE(error_of(folder / "b.byj").find("features (4)"), std::string::npos);
+  for (const auto& [at, value, named] : {std::tuple(8, 9, "version 9"), std::tuple(12, 4, "features (4)")}) {
+    std::string bytes = slurp(folder / "a.byj");
+    bytes[static_cast<std::size_t>(at)] = static_cast<char>(value);
+    spill(folder / "b.byj", bytes);
+    EXPECT_NE(error_of(folder / "b.byj").find(named), std::string::npos) << error_of(folder / "b.byj");
+  }
 }
 
 TEST(Byj, a_size_that_no_process_can_address_names_its_event) {

@@ -6,19 +6,7 @@
 namespace blockyard::journal::testing {
 namespace {
 
-class Heaptrack : public ::testing::Test {
- protected:
-  Whole read_text(const std::string& text) {
-    spill(folder_ / "a", text);
-    return read(folder_ / "a");
-  }
-  void expect_error(const std::string& text, const std::string& part) {
-    spill(folder_ / "a", text);
-    const std::string error = error_of(folder_ / "a");
-    EXPECT_NE(error.find(part), std::string::npos) << "got: " << error;
-  }
-  Folder folder_;
-};
+class Heaptrack : public OfText {};
 
 const std::string head = "v 10400 3\nX /usr/bin/game --fast\nI 1000 5e2990\n";
 

@@ -77,6 +77,24 @@ inline std::string error_of(const std::string& path) {
   return {};
 }
 
+/// Journals that a test writes as text.
+class OfText : public ::testing::Test {
+ protected:
+  Whole read_text(const std::string& text) {
+    spill(folder_ / "a.txt", text);
+    return read(folder_ / "a.txt");
+  }
+  std::string error_of_text(const std::string& text) {
+    spill(folder_ / "a.txt", text);
+    return error_of(folder_ / "a.txt");
+  }
+  void expect_error(const std::string& text, const std::string& part) {
+    const std::string error = error_of_text(text);
+    EXPECT_NE(error.find(part), std::string::npos) << "got: " << error;
+  }
+  Folder folder_;
+};
+
 /// Call stacks with everything that the format knows: modules that come and go, code in none, incomplete stacks, names
 /// of inlined functions, and bytes that are no UTF-8.
 inline std::shared_ptr<Stacks> sample_stacks(std::size_t nodes, unsigned seed = 1) {

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from the_command import ROOT, blockyard
 
 from blockyard import native
 
-ROOT = Path(__file__).resolve().parents[2]
 LINES = "a 100 A0 7 1000\na 20 B0 9 2000\nf A0 9 3000\na 50 C0 7 2000000000\nf B0 7 2000000010\n"
 
 
@@ -46,18 +46,6 @@ a 50 A0 7 3000
 # function 0 12 secret::main
 # file /studio/secret.cpp
 """
-
-
-def blockyard(*arguments: object, cwd: Path | None = None, columns: int = 80) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(ROOT / "lab" / "python")}
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", *map(str, arguments)],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def tool(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -248,21 +236,18 @@ class TestBadInput:
         expect_sentence(tool(*verb, "bad.byj", cwd=tmp_path), "bad.byj", "byte", "damaged")
         assert not (tmp_path / "out.byj").exists()
 
-    def test_a_line_that_does_not_parse(self, verb, tmp_path):
-        (tmp_path / "bad.txt").write_text(LINES + "a 12 D0 seven 99\n")
-        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6", "the thread")
-
-    def test_a_size_that_no_process_can_address(self, verb, tmp_path):
-        (tmp_path / "bad.txt").write_text(LINES + "a 18446744073709551615 D0 7 2000000020\n")
-        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6", "more than a process can address")
-
-    def test_a_free_of_nothing(self, verb, tmp_path):
-        (tmp_path / "bad.txt").write_text(LINES + "f D0 7 2000000020\n")
-        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6 (event 5)", "free of nothing")
-
-    def test_an_address_live_twice(self, verb, tmp_path):
-        (tmp_path / "bad.txt").write_text(LINES + "a 1 C0 9 2000000020\n")
-        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6 (event 5)", "allocated twice")
+    @pytest.mark.parametrize(
+        "line, where, what",
+        [
+            ("a 12 D0 seven 99", "line 6", "the thread"),
+            ("a 18446744073709551615 D0 7 2000000020", "line 6", "more than a process can address"),
+            ("f D0 7 2000000020", "line 6 (event 5)", "free of nothing"),
+            ("a 1 C0 9 2000000020", "line 6 (event 5)", "allocated twice"),
+        ],
+    )
+    def test_a_line_that_can_not_be(self, verb, tmp_path, line, where, what):
+        (tmp_path / "bad.txt").write_text(f"{LINES}{line}\n")
+        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), f"bad.txt, {where}", what)
 
 
 @pytest.mark.parametrize("verb", ["info", "check", "convert"])
@@ -477,14 +462,7 @@ def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
     ours, theirs = os.pipe()
     os.write(theirs, text.read_bytes())
     os.close(theirs)
-    done = subprocess.run(
-        [sys.executable, "-m", "blockyard", "check", f"/dev/fd/{ours}"],
-        pass_fds=[ours],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = blockyard("check", f"/dev/fd/{ours}", pass_fds=[ours])
     os.close(ours)
     assert (done.returncode, done.stderr) == (0, "")
     assert "no violation in 5 events" in done.stdout
@@ -493,14 +471,7 @@ def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
 @pytest.mark.parametrize("verb", ["info", "check"])
 def test_a_full_standard_output_is_one_sentence(verb, text):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "blockyard", verb, text],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
-            text=True,
-            check=False,
-        )
+        done = blockyard(verb, text, stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
         "blockyard: the output can't be read or written: No space left on device\n",

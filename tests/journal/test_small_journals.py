@@ -41,29 +41,20 @@ def test_takes_at_most_five_bytes_an_event(journal):
     assert tool("info", journal)["bytes_per_event"] <= 5
 
 
+def checked_through_a_pipe(path):
+    line = f"{native.path('blockyard-journal')} check <(cat {path}) --json"
+    return subprocess.run(["/bin/bash", "-c", line], capture_output=True, text=True, check=False)
+
+
 def test_a_pipe_of_text_is_read_as_a_file_is(tmp_path):
     journal = SMALL / "godot-start.byj"
     tool("convert", journal, "-o", tmp_path / "plain.txt", "--plain")
-    piped = subprocess.run(
-        f"{native.path('blockyard-journal')} check <(cat {tmp_path / 'plain.txt'}) --json",
-        shell=True,
-        executable="/bin/bash",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    piped = checked_through_a_pipe(tmp_path / "plain.txt")
     assert json.loads(piped.stdout)["events"] == tool("check", tmp_path / "plain.txt")["events"]
 
 
 def test_a_byj_through_a_pipe_is_refused_with_the_reason():
-    piped = subprocess.run(
-        f"{native.path('blockyard-journal')} check <(cat {SMALL / 'godot-start.byj'})",
-        shell=True,
-        executable="/bin/bash",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    piped = checked_through_a_pipe(SMALL / "godot-start.byj")
     assert piped.returncode == 1
     assert "is a pipe" in piped.stderr
 

@@ -8,22 +8,7 @@
 namespace blockyard::journal::testing {
 namespace {
 
-class Text : public ::testing::Test {
- protected:
-  Whole read_text(const std::string& text) {
-    spill(folder_ / "a.txt", text);
-    return read(folder_ / "a.txt");
-  }
-  std::string error_of_text(const std::string& text) {
-    spill(folder_ / "a.txt", text);
-    return error_of(folder_ / "a.txt");
-  }
-  void expect_error(const std::string& text, const std::string& part) {
-    const std::string error = error_of_text(text);
-    EXPECT_NE(error.find(part), std::string::npos) << "got: " << error;
-  }
-  Folder folder_;
-};
+class Text : public OfText {};
 
 TEST_F(Text, pointers_become_dense_blocks_and_threads_dense_indices) {
   const Whole got = read_text("a 16 1000 777 5\na 32 2000 999 6\nf 1000 999 7\na 48 1000 777 8\nf 1000 777 9\n");

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "exercise_lifetimes.hpp"
+#include "fuzz/lifetime/exercise_lifetimes.hpp"
 #include "own_thread.hpp"
 
 namespace {

@@ -10,16 +10,11 @@
 
 #include "blockyard/lifetime.hpp"
 #include "own_thread.hpp"
+#include "statistics.hpp"
 
 namespace {
 
 using namespace blockyard;
-
-by_lifetime_statistics statistics() {
-  by_lifetime_statistics all;
-  by_lifetime_get_statistics(&all);
-  return all;
-}
 
 TEST(Statistics, the_peak_of_each_frame_falls_into_a_power_of_two_of_kib) {
   on_a_new_thread([] {

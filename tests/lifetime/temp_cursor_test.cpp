@@ -12,6 +12,7 @@
 #include "blockyard/lifetime.hpp"
 #include "lifetime/watched.hpp"
 #include "own_thread.hpp"
+#include "statistics.hpp"
 
 namespace {
 
@@ -26,11 +27,6 @@ class TempCursor : public testing::Test {
   TempCursor() { EXPECT_EQ(by_temp_configure(region_bytes, 0), 0); }
   ~TempCursor() override { by_temp_configure(std::size_t{256} << 10, std::size_t{4} << 20); }
 
-  static by_temp_statistics statistics() {
-    by_lifetime_statistics all;
-    by_lifetime_get_statistics(&all);
-    return all.temp;
-  }
   // Where the thread's next block of alignment 1 begins.
   static std::byte* place() {
     auto* const block = static_cast<std::byte*>(temp_allocate(1, 1));
@@ -168,16 +164,16 @@ TEST_F(TempCursor, a_region_is_used_to_its_last_byte_and_what_does_not_fit_falls
   on_a_new_thread([] {
     temp_cursor<1> cursor;
     std::byte* const first = bytes(cursor.allocate(1));
-    const by_temp_statistics before = statistics();
+    const by_temp_statistics before = statistics().temp;
     for (std::size_t i = 1; i < region_bytes; ++i) {
       ASSERT_EQ(bytes(cursor.allocate(1)), first + i);
     }
-    EXPECT_EQ(statistics().overflow_full, before.overflow_full);
+    EXPECT_EQ(statistics().temp.overflow_full, before.overflow_full);
     std::byte* const outside = bytes(cursor.allocate(1));
     EXPECT_FALSE(outside >= first && outside < first + region_bytes);
-    EXPECT_EQ(statistics().overflow_full, before.overflow_full + 1);
+    EXPECT_EQ(statistics().temp.overflow_full, before.overflow_full + 1);
     EXPECT_NE(cursor.allocate(region_bytes + 1), nullptr);
-    EXPECT_EQ(statistics().overflow_too_large, before.overflow_too_large + 1);
+    EXPECT_EQ(statistics().temp.overflow_too_large, before.overflow_too_large + 1);
   });
 }
 
@@ -212,7 +208,7 @@ TEST_F(TempCursor, the_region_grows_to_the_byte_that_the_frame_would_have_needed
 
 TEST_F(TempCursor, the_peak_is_what_was_used_and_not_the_piece) {
   on_a_new_thread([] {
-    const by_temp_statistics before = statistics();
+    const by_temp_statistics before = statistics().temp;
     {
       temp_cursor cursor;
       static_cast<void>(cursor.allocate(16));
@@ -221,7 +217,7 @@ TEST_F(TempCursor, the_peak_is_what_was_used_and_not_the_piece) {
       cursor.deallocate(taken_back, 1600);
     }
     by_thread_end_frame();
-    EXPECT_EQ(statistics().frames_by_peak[1], before.frames_by_peak[1] + 1) << "from 1 to 2 KiB";
+    EXPECT_EQ(statistics().temp.frames_by_peak[1], before.frames_by_peak[1] + 1) << "from 1 to 2 KiB";
   });
 }
 
@@ -315,16 +311,11 @@ TEST_F(TempCursor, a_block_outside_of_the_region_is_freed_by_the_cursor) {
   on_a_new_thread([] {
     temp_cursor cursor;
     static_cast<void>(cursor.allocate(16));
-    const auto in_use = [] {
-      by_lifetime_statistics all;
-      by_lifetime_get_statistics(&all);
-      return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
-    };
-    const std::size_t before = in_use();
+    const std::size_t before = used_bytes();
     void* const large = cursor.allocate(1 << 20);
-    EXPECT_GT(in_use(), before);
+    EXPECT_GT(used_bytes(), before);
     cursor.deallocate(large);
-    EXPECT_EQ(in_use(), before);
+    EXPECT_EQ(used_bytes(), before);
   });
 }
 
@@ -365,7 +356,7 @@ TEST_F(TempCursor, a_scope_that_began_later_leaves_its_memory_alone) {
 
 TEST_F(TempCursor, scopes_with_cursors_inside_of_another_cursor_do_not_fill_the_region) {
   on_a_new_thread([] {
-    const std::uint64_t full = statistics().overflow_full;
+    const std::uint64_t full = statistics().temp.overflow_full;
     temp_cursor outer;
     static_cast<void>(outer.allocate(16));
     static_cast<void>(outer.allocate(16));
@@ -374,7 +365,7 @@ TEST_F(TempCursor, scopes_with_cursors_inside_of_another_cursor_do_not_fill_the_
       temp_cursor inner;
       static_cast<void>(inner.allocate(piece_bytes / 2));
     }
-    EXPECT_EQ(statistics().overflow_full, full);
+    EXPECT_EQ(statistics().temp.overflow_full, full);
   });
 }
 

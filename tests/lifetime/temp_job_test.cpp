@@ -10,6 +10,7 @@
 #include "blockyard/lifetime.hpp"
 #include "lifetime/watched.hpp"
 #include "own_thread.hpp"
+#include "statistics.hpp"
 
 namespace {
 
@@ -18,10 +19,18 @@ using namespace blockyard;
 void* job(std::size_t size, std::size_t alignment = 16) { return allocate(size, alignment, Lifetime::temp_job); }
 void free_job(void* block) { deallocate(block, Lifetime::temp_job); }
 
-std::size_t used_bytes() {
-  by_lifetime_statistics all;
-  by_lifetime_get_statistics(&all);
-  return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
+std::vector<void*> jobs(std::size_t count, std::size_t size) {
+  std::vector<void*> blocks(count);
+  for (void*& block : blocks) {
+    block = job(size);
+  }
+  return blocks;
+}
+
+void free_jobs(const std::vector<void*>& blocks) {
+  for (void* const block : blocks) {
+    free_job(block);
+  }
 }
 
 TEST(TempJob, blocks_of_four_bytes_at_alignment_four_lie_at_most_twelve_bytes_apart) {
@@ -38,9 +47,7 @@ TEST(TempJob, blocks_of_four_bytes_at_alignment_four_lie_at_most_twelve_bytes_ap
       previous = block;
       blocks.push_back(block);
     }
-    for (void* block : blocks) {
-      free_job(block);
-    }
+    free_jobs(blocks);
   });
 }
 
@@ -80,27 +87,13 @@ TEST(TempJob, size_zero_gives_a_block_of_its_own_that_may_be_freed) {
 TEST(TempJob, a_chunk_is_used_again_when_its_last_block_is_freed) {
   on_a_new_thread([] {
     for (int round = 0; round < 3; ++round) {
-      std::vector<void*> blocks;
-      for (int i = 0; i < 10'000; ++i) {
-        blocks.push_back(job(100));
-      }
-      for (void* block : blocks) {
-        free_job(block);
-      }
+      free_jobs(jobs(10'000, 100));
     }
-    by_lifetime_statistics settled;
-    by_lifetime_get_statistics(&settled);
+    const by_lifetime_statistics settled = statistics();
     for (int round = 0; round < 20; ++round) {
-      std::vector<void*> blocks;
-      for (int i = 0; i < 10'000; ++i) {
-        blocks.push_back(job(100));
-      }
-      for (void* block : blocks) {
-        free_job(block);
-      }
+      free_jobs(jobs(10'000, 100));
     }
-    by_lifetime_statistics later;
-    by_lifetime_get_statistics(&later);
+    const by_lifetime_statistics later = statistics();
     // A round may begin anywhere in a chunk, and so need one chunk more than those before it.
     EXPECT_LE(later.temp_job_chunk_bytes, settled.temp_job_chunk_bytes + (std::size_t{64} << 10));
   });
@@ -117,32 +110,18 @@ TEST(TempJob, a_thread_keeps_its_newest_chunks_and_uses_them_again_when_another_
     fill();
     const std::size_t filled = used_bytes();
     for (int round = 0; round < 50; ++round) {
-      std::thread([&] {
-        for (void* block : blocks) {
-          free_job(block);
-        }
-      }).join();
+      std::thread([&] { free_jobs(blocks); }).join();
       blocks.clear();
       fill();
     }
     EXPECT_LE(used_bytes(), filled + (std::size_t{64} << 10)) << "chunks were left behind";
-    for (void* block : blocks) {
-      free_job(block);
-    }
+    free_jobs(blocks);
   });
 }
 
 TEST(TempJob, a_thread_that_ends_leaves_no_chunk_in_use) {
   const std::size_t before = used_bytes();
-  on_a_new_thread([] {
-    std::vector<void*> blocks;
-    for (int i = 0; i < 5000; ++i) {
-      blocks.push_back(job(100));
-    }
-    for (void* block : blocks) {
-      free_job(block);
-    }
-  });
+  on_a_new_thread([] { free_jobs(jobs(5000, 100)); });
   EXPECT_EQ(used_bytes(), before);
 }
 
@@ -154,11 +133,7 @@ TEST(TempJob, blocks_freed_on_another_thread_free_their_chunk) {
       blocks.push_back(job(64));
     }
   });
-  on_a_new_thread([&] {
-    for (void* block : blocks) {
-      free_job(block);
-    }
-  });
+  on_a_new_thread([&] { free_jobs(blocks); });
   EXPECT_EQ(used_bytes(), before);
 }
 
@@ -218,13 +193,9 @@ TEST(TempJob, chunks_of_resized_and_strictly_aligned_blocks_are_free_when_their_
         here.pop_back();
       }
     }
-    for (void* block : here) {
-      free_job(block);
-    }
+    free_jobs(here);
   });
-  for (void* block : elsewhere) {
-    free_job(block);
-  }
+  free_jobs(elsewhere);
   EXPECT_EQ(used_bytes(), before);
 }
 

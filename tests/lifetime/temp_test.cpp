@@ -12,6 +12,7 @@
 #include "blockyard/lifetime.hpp"
 #include "lifetime/watched.hpp"
 #include "own_thread.hpp"
+#include "statistics.hpp"
 
 namespace {
 
@@ -19,11 +20,7 @@ using namespace blockyard;
 
 std::byte* bytes(void* block) { return static_cast<std::byte*>(block); }
 
-by_temp_statistics temp_statistics() {
-  by_lifetime_statistics all;
-  by_lifetime_get_statistics(&all);
-  return all.temp;
-}
+by_temp_statistics temp_statistics() { return statistics().temp; }
 
 // Regions of the given size for the threads of one test.
 class Region {
@@ -355,20 +352,14 @@ TEST(Temp, blocks_larger_than_the_region_are_counted_apart) {
 TEST(Temp, a_block_outside_of_the_region_goes_with_the_frame_or_by_deallocate) {
   const Region region(64, 0);
   on_a_new_thread([] {
-    by_lifetime_statistics before;
     static_cast<void>(temp_allocate(64, 1));
-    by_lifetime_get_statistics(&before);
+    const std::size_t before = used_bytes();
     void* const large = temp_allocate(1 << 20, 16);
     temp_deallocate(large);
-    by_lifetime_statistics after;
-    by_lifetime_get_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
-              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(used_bytes(), before);
     static_cast<void>(temp_allocate(1 << 20, 16));
     by_thread_end_frame();
-    by_lifetime_get_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
-              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(used_bytes(), before);
   });
 }
 
@@ -378,18 +369,14 @@ TEST(Temp, a_scope_frees_younger_blocks_outside_of_the_region_and_keeps_older_on
     static_cast<void>(temp_allocate(64, 1));
     char* const older = static_cast<char*>(temp_allocate(100'000, 16));
     std::strcpy(older, "older");
-    by_lifetime_statistics before;
-    by_lifetime_get_statistics(&before);
+    const std::size_t before = used_bytes();
     {
       const temp_scope scope;
       for (int i = 0; i < 10; ++i) {
         static_cast<void>(temp_allocate(100'000, 16));
       }
     }
-    by_lifetime_statistics after;
-    by_lifetime_get_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
-              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(used_bytes(), before);
     EXPECT_STREQ(older, "older");
   });
 }
@@ -453,8 +440,7 @@ TEST(Temp, a_scope_frees_what_did_not_fit_after_it_began_where_slots_were_used_a
   const Region region(64, 0);
   on_a_new_thread([] {
     static_cast<void>(temp_allocate(64, 1));
-    by_lifetime_statistics before;
-    by_lifetime_get_statistics(&before);
+    const std::size_t before = used_bytes();
     void* const older = temp_allocate(100'000, 16);
     {
       const temp_scope scope;
@@ -463,10 +449,7 @@ TEST(Temp, a_scope_frees_what_did_not_fit_after_it_began_where_slots_were_used_a
       const temp_scope inner;
       static_cast<void>(temp_allocate(100'000, 16));
     }
-    by_lifetime_statistics after;
-    by_lifetime_get_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
-              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(used_bytes(), before);
   });
 }
 
@@ -586,10 +569,10 @@ TEST(Temp, a_scope_frees_the_right_blocks_after_slots_of_freed_ones_were_closed)
   on_a_new_thread([] {
     char* const oldest = static_cast<char*>(temp_allocate(100, 16));
     std::strcpy(oldest, "older");
-    by_lifetime_statistics before;
+    std::size_t before = 0;
     {
       char* previous = static_cast<char*>(temp_allocate(100, 16));
-      by_lifetime_get_statistics(&before);
+      before = used_bytes();
       const temp_scope scope;
       for (int i = 0; i < 10'000; ++i) {
         char* const next = static_cast<char*>(temp_allocate(100'000, 16));
@@ -597,10 +580,7 @@ TEST(Temp, a_scope_frees_the_right_blocks_after_slots_of_freed_ones_were_closed)
         previous = next;
       }
     }
-    by_lifetime_statistics after;
-    by_lifetime_get_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
-              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(used_bytes(), before);
     EXPECT_STREQ(oldest, "older");
     temp_deallocate(oldest);
   });

@@ -15,16 +15,11 @@
 #include "blockyard/lifetime.hpp"
 #include "blockyard/rewindable.hpp"
 #include "own_thread.hpp"
+#include "statistics.hpp"
 
 namespace {
 
 using namespace blockyard;
-
-std::size_t used_bytes() {
-  by_lifetime_statistics all;
-  by_lifetime_get_statistics(&all);
-  return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
-}
 
 TEST(Threads, a_thread_that_ends_in_the_middle_of_a_frame_gives_everything_of_temp_back) {
   const std::size_t before = used_bytes();
@@ -152,10 +147,7 @@ TEST(Threads, a_process_forks_while_another_thread_sets_regions) {
 }
 
 TEST(Threads, a_process_forks_while_another_thread_reads_statistics) {
-  EXPECT_TRUE(forks_well([] {
-    by_lifetime_statistics all;
-    by_lifetime_get_statistics(&all);
-  }));
+  EXPECT_TRUE(forks_well([] { statistics(); }));
 }
 
 TEST(Threads, a_process_forks_while_another_thread_uses_an_arena) {

@@ -2,17 +2,15 @@
 
 import csv
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from the_command import blockyard
 
 from blockyard import native
-from blockyard.commands import locality
 from blockyard.commands.locality import command
 from blockyard.errors import UserError
 from blockyard.locality import pictures, tables
@@ -100,13 +98,8 @@ def test_without_a_small_region_temp_never_jumps(tmp_path: Path) -> None:
 
 def full(folder: Path, *arguments: str) -> str:
     """Runs it where no file can grow beyond 20 KB, as no picture fits on a disk that is nearly full: what it says."""
-    done = subprocess.run(
-        [sys.executable, "-m", "blockyard", "locality", *arguments, "-o", folder],
-        text=True,
-        capture_output=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
-    )
+    limited = ("prlimit", "--fsize=20000:20000")
+    done = blockyard("locality", *arguments, "-o", folder, under=limited)
     assert done.returncode == 1
     return done.stderr
 
@@ -243,7 +236,7 @@ def test_no_distance_is_called_common_where_none_is() -> None:
     scattered = np.arange(400) ** 2
     assert tables.placement(scattered) == "scattered: 400 distances, none of them for 1 % of the blocks"
     found = tables.row("some", [measured(list(np.cumsum(scattered)))], Test(400, 8, 4, None))
-    assert locality._common(found) == ("-", "<1%")
+    assert tables.shown([found]).rows[0].cells[4:6] == [None, None]
 
 
 def test_labels_of_far_jumps_stay_short() -> None:

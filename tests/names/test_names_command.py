@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from small_game import blockyard
 from stacked import Journal
+from the_command import blockyard
 
 from blockyard import native
 

@@ -1,22 +1,13 @@
 """`blockyard --help` teaches the command: every verb, what it does, and an example of it."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from the_command import ROOT, blockyard
 
 
 def blockyard_help(*verb: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "blockyard", *verb, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"},
-    )
+    done = blockyard(*verb, "--help")
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -5,10 +5,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import the_command
 
 from blockyard import native
 
@@ -96,25 +98,39 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def command(output: Path, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
-    return [sys.executable, "-m", "blockyard", "record", "-o", str(output), "--addresses", *options, "--", *arguments]
+    return the_command.line("record", "-o", output, "--addresses", *options, "--", *arguments)
 
 
-def record(output: Path, *arguments: str, options: tuple[str, ...] = (), stdin: str = "", **env: str) -> Recording:
-    process = subprocess.Popen(
+def started(
+    output: Path, *arguments: str, options: tuple[str, ...] = (), own_session: bool = False, **env: str
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         command(output, *arguments, options=options),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(**env),
-        start_new_session=True,
+        start_new_session=own_session,
     )
+
+
+def recording(output: Path, *arguments: str, options: tuple[str, ...] = (), stdin: str = "", **env: str) -> Recording:
+    """Whether it succeeded is the caller's to check."""
+    process = started(output, *arguments, options=options, own_session=True, **env)
     try:
         stdout, stderr = process.communicate(stdin, timeout=60)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)  # the program that hangs, too
         raise
     return Recording(process.returncode, stdout, stderr, output)
+
+
+def record(output: Path, *arguments: str, **more: Any) -> Recording:
+    """Fails the test where the recording or the program does."""
+    done = recording(output, *arguments, **more)
+    assert done.exit_code == 0, done.stderr
+    return done
 
 
 def read(path: Path) -> Journal:

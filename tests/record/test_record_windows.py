@@ -11,13 +11,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from recorded import command, environment, program, read, record
+from recorded import program, read, record, recording, started
 from test_record_processes import child_named
 
 
 def test_the_program_opens_and_closes_windows_with_exact_preambles(tmp_path):
     done = record(tmp_path / "api.byj", program("windows"), options=("--wait",))
-    assert done.exit_code == 0, done.stderr
     first = done.journal()
     preamble = [event for event in first.events[: first.preamble] if event.size > 160_000]
     assert [(event.size, event.kind, event.alignment) for event in preamble] == [
@@ -35,14 +34,7 @@ def test_the_program_opens_and_closes_windows_with_exact_preambles(tmp_path):
 
 def test_a_signal_opens_and_closes_the_window(tmp_path):
     output = tmp_path / "signal.byj"
-    process = subprocess.Popen(
-        command(output, program("windows"), "step", options=("--signal", "USR2")),
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    )
+    process = started(output, program("windows"), "step", options=("--signal", "USR2"))
     # The signal goes to `blockyard record`, which passes it on.
     for is_open in (True, False):
         assert process.stdout.readline() == "step\n"
@@ -82,7 +74,6 @@ def test_a_window_by_time_holds_only_its_stretch(tmp_path):
         "time.sleep(1.5); late = bytearray(170_003)"
     )
     done = record(tmp_path / "time.byj", sys.executable, "-c", script, options=("--after", "0.6", "--for", "1.2"))
-    assert done.exit_code == 0, done.stderr
     journal = done.journal()
     # A bytearray of n bytes asks for one more.
     assert len([event for event in journal.events[: journal.preamble] if event.size == 170_002]) == 3
@@ -92,7 +83,7 @@ def test_a_window_by_time_holds_only_its_stretch(tmp_path):
 
 
 def test_a_window_that_never_opens_is_said_in_a_sentence(tmp_path):
-    done = record(tmp_path / "late.byj", "true", options=("--after", "100"))
+    done = recording(tmp_path / "late.byj", "true", options=("--after", "100"))
     assert done.exit_code == 1
     assert "ended before a window opened" in done.stderr
     assert not (tmp_path / "late.byj").exists()
@@ -106,7 +97,6 @@ def test_a_script_that_executes_the_program_before_the_window_leaves_it_the_name
         f"exec {sys.executable} -c 'import time; time.sleep(1)'",
         options=("--after", "0.7"),
     )
-    assert done.exit_code == 0, done.stderr
     assert "python" in done.journal().info["program"]
     assert done.others() == []
 
@@ -131,7 +121,6 @@ def test_an_engine_records_its_own_allocator_without_a_recorder(tmp_path):
 
 def test_an_engine_records_its_own_allocator_beside_malloc_under_the_recorder(tmp_path):
     done = record(tmp_path / "malloc.byj", program("engine"), str(tmp_path / "engine.byj"))
-    assert done.exit_code == 0, done.stderr
     check_engine_journal(tmp_path / "engine.byj")
     assert done.journal().kinds(5000 * 64) == Counter(allocate=3)
 
@@ -149,14 +138,12 @@ REFUSES = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLE
 
 def test_quit_ends_a_program_that_would_run_on_when_its_window_closes(tmp_path):
     done = record(tmp_path / "q.byj", sys.executable, "-c", SLEEPS, options=("--for", "0.5", "--quit"))
-    assert done.exit_code == 0, done.stderr
     assert done.journal().events
 
 
 def test_quit_kills_a_program_that_ignores_sigterm(tmp_path):
     done = record(tmp_path / "q.byj", sys.executable, "-c", REFUSES, options=("--for", "0.3", "--quit"))
     assert "SIGKILL" in done.stderr
-    assert done.exit_code == 0
     assert done.journal().events
 
 
@@ -181,7 +168,6 @@ def test_quit_ends_the_program_behind_a_script(tmp_path, launcher, code):
     mark = f"quit-{os.getpid()}-{tmp_path.name}"
     script = LAUNCHERS[launcher].format(python=sys.executable, code=code, mark=mark)
     done = record(tmp_path / "q.byj", "sh", "-c", script, options=("--for", "0.6", "--quit"))
-    assert done.exit_code == 0, done.stderr
     assert ("SIGKILL" in done.stderr) == (code == REFUSES)
     running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in command_line(path)]
     assert running == []
@@ -199,11 +185,10 @@ def test_without_quit_the_recorder_says_that_the_program_runs_on(tmp_path):
     code = "import time; time.sleep(1.5)"
     done = record(tmp_path / "q.byj", sys.executable, "-c", code, options=("--for", "0.3"))
     assert "the window has closed" in done.stderr
-    assert done.exit_code == 0
 
 
 @pytest.mark.parametrize("options", [(), ("--for", "1", "--wait")])
 def test_quit_needs_a_window_that_closes_by_itself(tmp_path, options):
-    done = record(tmp_path / "q.byj", "true", options=(*options, "--quit"))
+    done = recording(tmp_path / "q.byj", "true", options=(*options, "--quit"))
     assert done.exit_code == 1
     assert done.stderr.count("\n") == 1

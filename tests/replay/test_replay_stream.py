@@ -4,17 +4,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from replay_lab import REPLAY, SANITIZED, TOOLS, Journal, Run, planned
+from the_command import blockyard, started
 
 from blockyard import native
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--stream-above", "0.25")
 """A quarter of a MiB: every thread with more than 8192 records has the smallest ring there is."""
 WHOLE = ("--stream-above", "512")
@@ -131,18 +130,6 @@ def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_s
     assert "read those tails with care; give the journal's events more memory (--stream-above)" in words
 
 
-def blockyard(*arguments: object, under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*under, sys.executable, "-m", "blockyard", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
-    )
-    assert done.returncode == 0, done.stderr
-    return done
-
-
 def test_a_leisurely_journal_is_never_outrun(tmp_path: Path) -> None:
     facts = replay(planned(long_journal(step_ns=40_000), tmp_path), tmp_path / "run", *SMALL, pace="1").facts
     assert facts["stream"]["outruns"] == 0 and facts["stream"]["waited_ns"] == 0
@@ -165,14 +152,8 @@ def test_an_interrupted_run_leaves_nothing_and_can_be_made_again(tmp_path: Path)
 def test_a_campaign_interrupted_in_a_streamed_run_is_resumed(tmp_path: Path) -> None:
     journal = long_journal(step_ns=150_000).write(tmp_path / "level.txt")
     results = tmp_path / "results"
-    words = ("-m", "blockyard", "replay", journal, "-a", "null", "--repeats", 2, "--stream-above", 0, "-o", results)
-    process = subprocess.Popen(
-        [sys.executable, *map(str, words)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
-    )
+    words = ("replay", journal, "-a", "null", "--repeats", 2, "--stream-above", 0, "-o", results)
+    process = started(*words, stdout=subprocess.DEVNULL)
     runs = results / "runs/level/null/1x-page"
     deadline = time.monotonic() + 60
     while not (runs / "2.partial/samples.npy.part").exists():

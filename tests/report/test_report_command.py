@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +12,9 @@ import numpy as np
 import pyarrow.csv
 import pytest
 from synthetic import Campaign, known_campaign, known_rows, lifelike_campaign, rows
+from the_command import blockyard, started
 
 from blockyard.analysis import samples_library
-
-ROOT = Path(__file__).resolve().parents[2]
 
 Report = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--no-pictures", "--no-samples-parquet")
@@ -45,14 +43,7 @@ def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign:
 
 def by_itself(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """The quick report in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", "report", "results", *QUICK],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return blockyard("report", "results", *QUICK, cwd=folder, more=environment)
 
 
 def test_a_narrow_terminal_leaves_no_letter_of_a_figure_out(campaign: Campaign, report: Report) -> None:
@@ -254,40 +245,18 @@ def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[
 
 
 def test_an_interrupt_ends_the_report_without_a_trace_or_half_a_file(tmp_path: Path) -> None:
-    names = [f"a{number}" for number in range(12)]
-    campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "blockyard", "report", "results"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    )
-    pictures = campaign.directory / "report" / "game" / "1x-page"
-    while process.poll() is None and not list(pictures.glob("*.png")):
-        time.sleep(0.02)
+    process = slow_report(tmp_path)
     os.killpg(process.pid, signal.SIGINT)
     said = process.communicate()[1]
     assert process.returncode == 130 and "Traceback" not in said and "interrupted" in said
-    assert not list(campaign.directory.rglob("*.partial"))
+    assert not list((tmp_path / "results").rglob("*.partial"))
 
 
 def slow_report(tmp_path: Path) -> subprocess.Popen[str]:
     """A report that draws for a while, waited for until its first picture is there."""
     names = [f"a{number}" for number in range(12)]
     campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "blockyard", "report", "results"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started("report", "results", cwd=tmp_path, process_group=0)
     while process.poll() is None and not list((campaign.directory / "report" / "game" / "1x-page").glob("*.png")):
         time.sleep(0.02)
     return process
@@ -358,27 +327,9 @@ def test_a_native_library_that_lacks_something_is_refused(
 
 
 def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
-    limited = subprocess.run(
-        [
-            "bash",
-            "-c",
-            'ulimit -f 4; trap "" XFSZ; exec "$@"',
-            "bash",
-            sys.executable,
-            "-m",
-            "blockyard",
-            "report",
-            "results",
-        ],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "can't be written" in refusal(limited)
-    assert not list(campaign.directory.rglob("*.partial"))
+    limited = ("bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "bash")
+    assert "can't be written" in refusal(blockyard("report", "results", cwd=tmp_path, under=limited))
+    assert not list((tmp_path / "results").rglob("*.partial"))
 
 
 def test_json_has_the_verdict_and_every_table_as_values(campaign: Campaign, report: Report) -> None:

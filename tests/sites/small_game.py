@@ -1,13 +1,8 @@
 """A small game whose every figure is known, and the command that the tests run on it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from stacked import Journal
-
-ROOT = Path(__file__).resolve().parents[2]
 
 LOAD = [("app::load()", "load.cpp", 10)]
 UPDATE = [("app::update(float)", "update.cpp", 20)]
@@ -17,14 +12,6 @@ SPAWN_FREES = [("app::spawn(int)", "spawn.cpp", 39)]
 GROW = [("std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)", "vector.tcc", 450)]
 DRAW = [("app::batch()", "draw.h", 5), ("app::draw()", "draw.cpp", 50)]
 DESTROY = [("app::destroy(app::Thing*)", "update.cpp", 25)]
-
-
-def blockyard(*arguments: object, columns: int = 80) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(ROOT / "lab" / "python")}
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
 
 
 def write(path: Path) -> Path:

@@ -5,8 +5,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from small_game import blockyard
 from stacked import Journal
+from the_command import blockyard
 
 MS = 1_000_000
 

@@ -6,8 +6,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from small_game import blockyard
 from stacked import Journal
+from the_command import blockyard
 
 from blockyard import native
 from blockyard.analysis.sites import NONE, Sites

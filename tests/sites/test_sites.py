@@ -7,8 +7,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from small_game import DRAW, LOAD, blockyard
+from small_game import DRAW, LOAD
 from stacked import Journal
+from the_command import blockyard
 
 
 def sites(path: Path, *arguments: object) -> dict:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 def counted(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
-    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{number:,} {noun}{'es' if noun.endswith(('s', 'ch')) else 's'}"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

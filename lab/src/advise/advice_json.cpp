@@ -53,16 +53,8 @@ Json validation_json(const Validation& one) {
 }
 
 std::string_view name_of(Reason reason) {
-  switch (reason) {
-    case Reason::few:
-      return "few";
-    case Reason::near_miss:
-      return "near_miss";
-    case Reason::long_lived:
-      return "long_lived";
-    default:
-      return "mixed";
-  }
+  constexpr std::string_view names[] = {"mixed", "few", "near_miss", "long_lived", "mixed"};
+  return names[static_cast<std::size_t>(reason)];
 }
 
 class Writer {

@@ -58,6 +58,13 @@ void TextWriter::introduce_stacks() {
   if (stacks_written_ == all) return;
   const auto begin = [this](std::string_view keyword) { (text_ += "# ") += keyword; };
   const auto decimal = [this](std::uint64_t value) { (text_ += ' ', put_number(value)); };
+  const auto index_or_none = [&](std::uint32_t index, std::uint32_t none) {
+    if (index == none) {
+      text_ += " -";
+    } else {
+      decimal(index);
+    }
+  };
   const auto hex = [this](std::uint64_t value) { (text_ += ' ', put_hex(value)); };
   for (const Module& module : stacks_.modules().subspan(stacks_written_.modules)) {
     begin("module");
@@ -75,22 +82,14 @@ void TextWriter::introduce_stacks() {
       decimal(frame.address);
     } else {
       begin("address");
-      if (frame.module == no_module) {
-        text_ += " -";
-      } else {
-        decimal(frame.module);
-      }
+      index_or_none(frame.module, no_module);
       hex(frame.address);
     }
     end_line();
   }
   for (const Node& node : stacks_.nodes().subspan(stacks_written_.nodes)) {
     begin("node");
-    if (node.parent == no_node) {
-      text_ += " -";
-    } else {
-      decimal(node.parent);
-    }
+    index_or_none(node.parent, no_node);
     decimal(node.frame);
     end_line();
   }

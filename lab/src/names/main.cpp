@@ -14,17 +14,8 @@ namespace names = blockyard::names;
 using blockyard::journal::Json;
 
 const char* text_of(names::Symbols symbols) {
-  switch (symbols) {
-    case names::Symbols::lines:
-      return "lines";
-    case names::Symbols::symbols:
-      return "symbols";
-    case names::Symbols::exports:
-      return "exports";
-    case names::Symbols::none:
-      break;
-  }
-  return "none";
+  constexpr const char* texts[] = {"lines", "symbols", "exports", "none"};
+  return texts[static_cast<std::size_t>(symbols)];
 }
 
 Json json_of(const names::Naming& naming) {

@@ -23,16 +23,6 @@ void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, const v
   return block;
 }
 
-void release(void* block, const void* frame) {
-  if (self.busy != 0) {
-    real.free(block);
-    return;
-  }
-  const Busy busy;
-  record_free(block, frame);
-  real.free(block);
-}
-
 template <typename Call>
 void* reallocate(void* old_block, std::size_t size, const void* frame, Call call) {
   if (self.busy != 0) return call();

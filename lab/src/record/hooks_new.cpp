@@ -108,16 +108,6 @@ void* allocate(Try attempt, std::size_t size, Arguments... arguments) {
   return (behind.*member)(size, arguments...);
 }
 
-void release(void* block, const void* frame) {
-  if (self.busy != 0) {
-    real.free(block);
-    return;
-  }
-  const Busy busy;
-  record_free(block, frame);
-  real.free(block);
-}
-
 template <auto member, typename... Arguments>
 void deallocate(const void* frame, void* block, Arguments... arguments) {
   const RealOperators& behind = real_operators();

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "record/real.hpp"
 #include "record/ring.hpp"
 #include "record/tags.hpp"
 #include "unwind/walker.hpp"
@@ -123,6 +124,17 @@ inline void record_allocation(RecordKind kind, void* block, std::size_t size, st
 inline void record_free(void* block, const void* frame) {
   if (block == nullptr || !hooks_ready()) return;
   append_event<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)), frame);
+}
+
+/// Gives a block back to the real allocator.
+inline void release(void* block, const void* frame) {
+  if (self.busy != 0) {
+    real.free(block);
+    return;
+  }
+  const Busy busy;
+  record_free(block, frame);
+  real.free(block);
 }
 
 /// Some objects may have been unloaded: tells the collector which, and the walkers that they were.

@@ -42,17 +42,9 @@ std::string utf8(std::string_view text) {
 }
 
 std::uint64_t weight_of(const Totals& totals, Weight weight) {
-  switch (weight) {
-    case Weight::allocations:
-      return totals.allocations;
-    case Weight::bytes:
-      return totals.bytes;
-    case Weight::end_blocks:
-      return totals.end_blocks;
-    case Weight::end_bytes:
-      return totals.end_bytes;
-  }
-  return 0;
+  constexpr std::uint64_t Totals::*by_weight[] = {&Totals::allocations, &Totals::bytes, &Totals::end_blocks,
+                                                  &Totals::end_bytes};
+  return totals.*by_weight[static_cast<std::size_t>(weight)];
 }
 
 }  // namespace blockyard::sites

@@ -10,25 +10,10 @@ namespace {
 using journal::Json;
 
 std::uint64_t rank(const Totals& totals, Sort sort) {
-  switch (sort) {
-    case Sort::allocations:
-      return totals.allocations;
-    case Sort::bytes:
-      return totals.bytes;
-    case Sort::frame:
-      return totals.frame_allocations;
-    case Sort::worst_frame:
-      return totals.worst_frame;
-    case Sort::peak:
-      return totals.peak_bytes;
-    case Sort::end:
-      return totals.end_bytes;
-    case Sort::same_frame:
-      return totals.freed_same_frame;
-    case Sort::shared:
-      return totals.freed_shared;
-  }
-  return 0;
+  constexpr std::uint64_t Totals::*by_sort[] = {
+      &Totals::allocations, &Totals::bytes,     &Totals::frame_allocations, &Totals::worst_frame,
+      &Totals::peak_bytes,  &Totals::end_bytes, &Totals::freed_same_frame,  &Totals::freed_shared};
+  return totals.*by_sort[static_cast<std::size_t>(sort)];
 }
 
 void put(Json& json, const Totals& totals) {

@@ -1,6 +1,8 @@
 // DWARF 5, 2.5.1.
 #include "unwind/expression.hpp"
 
+#include <optional>
+
 #include "unwind/bytes.hpp"
 
 namespace blockyard::unwind {
@@ -93,97 +95,82 @@ class Evaluation {
     return true;
   }
 
-  bool binary(std::uint8_t operation) {
-    const std::uint64_t right = pop_number();
-    const std::uint64_t left = pop_number();
+  static std::optional<std::uint64_t> binary(std::uint8_t operation, std::uint64_t left, std::uint64_t right) {
     const auto signed_left = static_cast<std::int64_t>(left);
     const auto signed_right = static_cast<std::int64_t>(right);
     switch (operation) {
       case 0x1a:
-        push_number(left & right);
-        return true;
+        return left & right;
       case 0x1e:
-        push_number(left * right);
-        return true;
+        return left * right;
       case 0x21:
-        push_number(left | right);
-        return true;
+        return left | right;
       case 0x24:
-        push_number(right < 64 ? left << right : 0);
-        return true;
+        return right < 64 ? left << right : 0;
       case 0x25:
-        push_number(right < 64 ? left >> right : 0);
-        return true;
+        return right < 64 ? left >> right : 0;
       case 0x26:
-        push_number(static_cast<std::uint64_t>(signed_left >> (right < 63 ? right : 63)));
-        return true;
+        return static_cast<std::uint64_t>(signed_left >> (right < 63 ? right : 63));
       case 0x27:
-        push_number(left ^ right);
-        return true;
+        return left ^ right;
       case 0x29:
-        push_number(signed_left == signed_right ? 1 : 0);
-        return true;
+        return signed_left == signed_right;
       case 0x2a:
-        push_number(signed_left >= signed_right ? 1 : 0);
-        return true;
+        return signed_left >= signed_right;
       case 0x2b:
-        push_number(signed_left > signed_right ? 1 : 0);
-        return true;
+        return signed_left > signed_right;
       case 0x2c:
-        push_number(signed_left <= signed_right ? 1 : 0);
-        return true;
+        return signed_left <= signed_right;
       case 0x2d:
-        push_number(signed_left < signed_right ? 1 : 0);
-        return true;
+        return signed_left < signed_right;
       case 0x2e:
-        push_number(signed_left != signed_right ? 1 : 0);
-        return true;
+        return signed_left != signed_right;
       default:
-        return false;
+        return {};
+    }
+  }
+
+  /// The number that stands in the code behind an operation that pushes one.
+  std::optional<std::uint64_t> constant(std::uint8_t operation) {
+    if (operation >= 0x30 && operation <= 0x4f) return operation - 0x30u;  // DW_OP_lit0 to 31
+    switch (operation) {
+      case 0x03:
+      case 0x0e:
+      case 0x0f:
+        return code_.read<std::uint64_t>();
+      case 0x08:
+        return code_.read<std::uint8_t>();
+      case 0x09:
+        return static_cast<std::uint64_t>(std::int64_t{code_.read<std::int8_t>()});
+      case 0x0a:
+        return code_.read<std::uint16_t>();
+      case 0x0b:
+        return static_cast<std::uint64_t>(std::int64_t{code_.read<std::int16_t>()});
+      case 0x0c:
+        return code_.read<std::uint32_t>();
+      case 0x0d:
+        return static_cast<std::uint64_t>(std::int64_t{code_.read<std::int32_t>()});
+      case 0x10:
+        return code_.uleb();
+      case 0x11:
+        return static_cast<std::uint64_t>(code_.sleb());
+      default:
+        return {};
     }
   }
 
   bool step() {
     const auto operation = code_.read<std::uint8_t>();
-    if (operation >= 0x30 && operation <= 0x4f) {  // DW_OP_lit0 to 31
-      push_number(operation - 0x30u);
+    if (const auto number = constant(operation)) {
+      push_number(*number);
       return true;
     }
     if (operation >= 0x70 && operation <= 0x8f) return push_register(operation - 0x70u, code_.sleb());  // DW_OP_breg
     switch (operation) {
-      case 0x03:
-      case 0x0e:
-      case 0x0f:
-        push_number(code_.read<std::uint64_t>());
-        return true;
       case 0x06:  // DW_OP_deref
         return load();
       case 0x94:  // DW_OP_deref_size
         return code_.read<std::uint8_t>() == 8 && load();
-      case 0x08:
-        push_number(code_.read<std::uint8_t>());
-        return true;
-      case 0x09:
-        push_number(static_cast<std::uint64_t>(std::int64_t{code_.read<std::int8_t>()}));
-        return true;
-      case 0x0a:
-        push_number(code_.read<std::uint16_t>());
-        return true;
-      case 0x0b:
-        push_number(static_cast<std::uint64_t>(std::int64_t{code_.read<std::int16_t>()}));
-        return true;
-      case 0x0c:
-        push_number(code_.read<std::uint32_t>());
-        return true;
-      case 0x0d:
-        push_number(static_cast<std::uint64_t>(std::int64_t{code_.read<std::int32_t>()}));
-        return true;
-      case 0x10:
-        push_number(code_.uleb());
-        return true;
-      case 0x11:
-        push_number(static_cast<std::uint64_t>(code_.sleb()));
-        return true;
       case 0x12:  // DW_OP_dup
         return pick(0);
       case 0x13:  // DW_OP_drop
@@ -233,8 +220,12 @@ class Evaluation {
       case 0x96:  // DW_OP_nop
         return true;
       default:
-        return binary(operation);
+        break;
     }
+    const std::uint64_t right = pop_number();
+    const auto result = binary(operation, pop_number(), right);
+    if (result) push_number(*result);
+    return result.has_value();
   }
 
   const std::uint8_t* begin_;

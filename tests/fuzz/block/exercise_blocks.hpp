@@ -7,47 +7,15 @@
 #include <vector>
 
 #include "blockyard/block_allocator.hpp"
-#include "fuzz/container/bytes.hpp"
+#include "fuzz/exercise.hpp"
 
 namespace blockyard::fuzz {
 
 class BlocksExercise {
  public:
+  static constexpr unsigned steps_a_check = 64;
   BlocksExercise(std::size_t size, std::size_t alignment)
       : size_(size), alignment_(alignment), blocks_(size, alignment) {}
-
-  void run(Bytes& bytes) {
-    while (!bytes.is_done()) {
-      step(bytes);
-      if (bytes.byte() % 64 == 0) {
-        check();
-      }
-    }
-    check();
-  }
-
- private:
-  struct Live {
-    unsigned char* block;
-    unsigned char mark;
-  };
-
-  void take() {
-    auto* const block = static_cast<unsigned char*>(blocks_.allocate());
-    REQUIRE(block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment_ == 0);
-    const auto mark = static_cast<unsigned char>(++marks_);
-    std::memset(block, mark, size_);
-    live_.push_back({block, mark});
-  }
-
-  void give(std::size_t at) {
-    const Live live = live_[at];
-    // Whoever else was given these bytes has left another mark.
-    REQUIRE(live.block[0] == live.mark && live.block[size_ - 1] == live.mark);
-    blocks_.free(live.block);
-    live_[at] = live_.back();
-    live_.pop_back();
-  }
 
   void step(Bytes& bytes) {
     const std::uint8_t choice = bytes.byte() % 16;
@@ -90,6 +58,37 @@ class BlocksExercise {
     }
   }
 
+  void check() {
+    REQUIRE(blocks_.invariants_hold());
+    const by_block_statistics statistics = blocks_.statistics();
+    REQUIRE(statistics.live_blocks == live_.size());
+    REQUIRE(statistics.peak_blocks >= live_.size());
+    REQUIRE(statistics.held_bytes >= statistics.live_bytes && statistics.free_page_bytes <= statistics.held_bytes);
+  }
+
+ private:
+  struct Live {
+    unsigned char* block;
+    unsigned char mark;
+  };
+
+  void take() {
+    auto* const block = static_cast<unsigned char*>(blocks_.allocate());
+    REQUIRE(block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment_ == 0);
+    const auto mark = static_cast<unsigned char>(++marks_);
+    std::memset(block, mark, size_);
+    live_.push_back({block, mark});
+  }
+
+  void give(std::size_t at) {
+    const Live live = live_[at];
+    // Whoever else was given these bytes has left another mark.
+    REQUIRE(live.block[0] == live.mark && live.block[size_ - 1] == live.mark);
+    blocks_.free(live.block);
+    live_[at] = live_.back();
+    live_.pop_back();
+  }
+
   void give_chain(std::size_t count) {
     if (count == 0 || live_.size() < count) {
       return;
@@ -102,14 +101,6 @@ class BlocksExercise {
     }
     blocks_.free_chain(live_[begin].block, live_.back().block, count);
     live_.resize(begin);
-  }
-
-  void check() {
-    REQUIRE(blocks_.invariants_hold());
-    const by_block_statistics statistics = blocks_.statistics();
-    REQUIRE(statistics.live_blocks == live_.size());
-    REQUIRE(statistics.peak_blocks >= live_.size());
-    REQUIRE(statistics.held_bytes >= statistics.live_bytes && statistics.free_page_bytes <= statistics.held_bytes);
   }
 
   std::size_t size_;
@@ -127,7 +118,7 @@ inline void exercise_blocks(std::span<const std::uint8_t> input) {
   };
   constexpr Shape shapes[] = {{1, 1}, {8, 8}, {24, 8}, {24, 32}, {100, 4}, {1000, 8}, {6000, 4096}, {70000, 16}};
   const Shape shape = shapes[bytes.byte() % std::size(shapes)];
-  BlocksExercise(shape.size, shape.alignment).run(bytes);
+  run(BlocksExercise(shape.size, shape.alignment), bytes);
 }
 
 }  // namespace blockyard::fuzz

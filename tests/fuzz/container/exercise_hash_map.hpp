@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "blockyard/hash_map.hpp"
-#include "fuzz/container/bytes.hpp"
+#include "fuzz/exercise.hpp"
 
 namespace blockyard::fuzz {
 
@@ -32,51 +32,8 @@ struct Scattered {
 template <class K, class V, class Hasher, class A>
 class HashMapExercise {
  public:
+  static constexpr unsigned steps_a_check = 32;
   using Tested = HashMap<K, V, Hasher, ComparatorDefault<K>, A>;
-
-  void run(Bytes& bytes) {
-    while (!bytes.is_done()) {
-      step(bytes);
-      if (bytes.byte() % 32 == 0) {
-        check();
-      }
-    }
-    check();
-  }
-
- private:
-  struct Known {
-    K key;
-    V value;
-    const void* address;  ///< of the entry, as long as it lives
-  };
-  using Order = std::list<Known>;
-
-  void put(const K& key, const V& value, bool front) {
-    const auto it = map_.insert(key, value, front);
-    REQUIRE(it->key == key && it->value == value);
-    if (const auto found = places_.find(key); found != places_.end()) {
-      found->second->value = value;
-      REQUIRE(found->second->address == &*it);
-      return;
-    }
-    const auto at = order_.insert(front ? order_.begin() : order_.end(), Known{key, value, &*it});
-    places_[key] = at;
-  }
-
-  K key_of(std::uint32_t number) const {
-    if constexpr (std::is_same_v<K, std::int64_t>) {
-      return Scattered::key(number, steps_ / 500);
-    } else {
-      return make<K>(number);
-    }
-  }
-
-  void forget(const K& key) {
-    const auto found = places_.find(key);
-    order_.erase(found->second);
-    places_.erase(found);
-  }
 
   void step(Bytes& bytes) {
     ++steps_;
@@ -161,17 +118,6 @@ class HashMapExercise {
     }
   }
 
-  void copy() {
-    const Tested copied(map_);
-    REQUIRE(copied.invariants_hold() && copied.size() == map_.size());
-    map_ = copied;
-    auto it = map_.begin();
-    for (Known& known : order_) {
-      known.address = &*it;
-      ++it;
-    }
-  }
-
   void check() {
     REQUIRE(map_.invariants_hold());
     REQUIRE(map_.size() == order_.size());
@@ -188,6 +134,51 @@ class HashMapExercise {
     }
   }
 
+ private:
+  struct Known {
+    K key;
+    V value;
+    const void* address;  ///< of the entry, as long as it lives
+  };
+  using Order = std::list<Known>;
+
+  void put(const K& key, const V& value, bool front) {
+    const auto it = map_.insert(key, value, front);
+    REQUIRE(it->key == key && it->value == value);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      found->second->value = value;
+      REQUIRE(found->second->address == &*it);
+      return;
+    }
+    const auto at = order_.insert(front ? order_.begin() : order_.end(), Known{key, value, &*it});
+    places_[key] = at;
+  }
+
+  K key_of(std::uint32_t number) const {
+    if constexpr (std::is_same_v<K, std::int64_t>) {
+      return Scattered::key(number, steps_ / 500);
+    } else {
+      return make<K>(number);
+    }
+  }
+
+  void forget(const K& key) {
+    const auto found = places_.find(key);
+    order_.erase(found->second);
+    places_.erase(found);
+  }
+
+  void copy() {
+    const Tested copied(map_);
+    REQUIRE(copied.invariants_hold() && copied.size() == map_.size());
+    map_ = copied;
+    auto it = map_.begin();
+    for (Known& known : order_) {
+      known.address = &*it;
+      ++it;
+    }
+  }
+
   Tested map_;
   std::uint32_t steps_ = 0;
   Order order_;
@@ -195,30 +186,13 @@ class HashMapExercise {
 };
 
 inline void exercise_hash_map(std::span<const std::uint8_t> input) {
-  Bytes bytes(input);
-  switch (bytes.byte() % 7) {
-    case 0:
-      HashMapExercise<int, int, HasherDefault, StaticBlocks>().run(bytes);
-      break;
-    case 1:
-      HashMapExercise<int, std::string, HasherDefault, DirectBlocks>().run(bytes);
-      break;
-    case 2:
-      HashMapExercise<std::string, int, HasherDefault, StaticBlocks>().run(bytes);
-      break;
-    case 3:
-      HashMapExercise<int, int, PoorHasher, StaticBlocks>().run(bytes);
-      break;
-    case 4:
-      HashMapExercise<std::string, Wide, PoorHasher, DirectBlocks>().run(bytes);
-      break;
-    case 5:
-      HashMapExercise<std::int64_t, std::string, HasherDefault, StaticBlocks>().run(bytes);
-      break;
-    default:
-      HashMapExercise<int, Wide, HasherDefault, MallocBlocks>().run(bytes);
-      break;
-  }
+  run_one_of<HashMapExercise<int, int, HasherDefault, StaticBlocks>,
+             HashMapExercise<int, std::string, HasherDefault, DirectBlocks>,
+             HashMapExercise<std::string, int, HasherDefault, StaticBlocks>,
+             HashMapExercise<int, int, PoorHasher, StaticBlocks>,
+             HashMapExercise<std::string, Wide, PoorHasher, DirectBlocks>,
+             HashMapExercise<std::int64_t, std::string, HasherDefault, StaticBlocks>,
+             HashMapExercise<int, Wide, HasherDefault, MallocBlocks>>(input);
 }
 
 }  // namespace blockyard::fuzz

@@ -8,38 +8,16 @@
 #include <vector>
 
 #include "blockyard/list.hpp"
-#include "fuzz/container/bytes.hpp"
+#include "fuzz/exercise.hpp"
 
 namespace blockyard::fuzz {
 
 template <class T, class A, class Ownership = Unowned>
 class ListExercise {
  public:
+  static constexpr unsigned steps_a_check = 16;
   using Tested = List<T, A, Ownership>;
   using Element = typename Tested::Element;
-
-  void run(Bytes& bytes) {
-    while (!bytes.is_done()) {
-      step(bytes);
-      if (bytes.byte() % 16 == 0) {
-        check();
-      }
-    }
-    check();
-  }
-
- private:
-  /// What std::list holds: the value, and the element that must go on holding it.
-  struct Known {
-    T value;
-    Element* element;
-  };
-  using Reference = std::list<Known>;
-
-  typename Reference::iterator pick(Bytes& bytes) {
-    return std::next(known_.begin(),
-                     static_cast<std::ptrdiff_t>(bytes.below(static_cast<std::uint32_t>(known_.size()))));
-  }
 
   void step(Bytes& bytes) {
     const std::uint8_t choice = bytes.byte() % 24;
@@ -136,6 +114,36 @@ class ListExercise {
     }
   }
 
+  void check() {
+    REQUIRE(list_.invariants_hold());
+    REQUIRE(list_.size() == known_.size());
+    auto expected = known_.begin();
+    for (auto it = list_.begin(); it != list_.end(); ++it, ++expected) {
+      REQUIRE(it.element() == expected->element);
+      REQUIRE(*it == expected->value);
+      require_aligned(&*it);
+    }
+    REQUIRE(expected == known_.end());
+    if (!known_.empty()) {
+      REQUIRE(list_.get(known_.size() / 2) ==
+              std::next(known_.begin(), static_cast<std::ptrdiff_t>(known_.size() / 2))->value);
+      REQUIRE(list_.back() == known_.back().element && list_.front() == known_.front().element);
+    }
+  }
+
+ private:
+  /// What std::list holds: the value, and the element that must go on holding it.
+  struct Known {
+    T value;
+    Element* element;
+  };
+  using Reference = std::list<Known>;
+
+  typename Reference::iterator pick(Bytes& bytes) {
+    return std::next(known_.begin(),
+                     static_cast<std::ptrdiff_t>(bytes.below(static_cast<std::uint32_t>(known_.size()))));
+  }
+
   void copy() {
     const Tested copied(list_);
     REQUIRE(copied == list_ && copied.invariants_hold());
@@ -161,50 +169,15 @@ class ListExercise {
     }
   }
 
-  void check() {
-    REQUIRE(list_.invariants_hold());
-    REQUIRE(list_.size() == known_.size());
-    auto expected = known_.begin();
-    for (auto it = list_.begin(); it != list_.end(); ++it, ++expected) {
-      REQUIRE(it.element() == expected->element);
-      REQUIRE(*it == expected->value);
-      require_aligned(&*it);
-    }
-    REQUIRE(expected == known_.end());
-    if (!known_.empty()) {
-      REQUIRE(list_.get(known_.size() / 2) ==
-              std::next(known_.begin(), static_cast<std::ptrdiff_t>(known_.size() / 2))->value);
-      REQUIRE(list_.back() == known_.back().element && list_.front() == known_.front().element);
-    }
-  }
-
   Tested list_;
   Reference known_;
 };
 
 /// One input, on every kind of list.
 inline void exercise_list(std::span<const std::uint8_t> input) {
-  Bytes bytes(input);
-  switch (bytes.byte() % 6) {
-    case 0:
-      ListExercise<int, StaticBlocks>().run(bytes);
-      break;
-    case 1:
-      ListExercise<int, DirectBlocks>().run(bytes);
-      break;
-    case 2:
-      ListExercise<std::string, StaticBlocks>().run(bytes);
-      break;
-    case 3:
-      ListExercise<std::string, DirectBlocks, Owned>().run(bytes);
-      break;
-    case 4:
-      ListExercise<Wide, StaticBlocks, Owned>().run(bytes);
-      break;
-    default:
-      ListExercise<Wide, MallocBlocks>().run(bytes);
-      break;
-  }
+  run_one_of<ListExercise<int, StaticBlocks>, ListExercise<int, DirectBlocks>, ListExercise<std::string, StaticBlocks>,
+             ListExercise<std::string, DirectBlocks, Owned>, ListExercise<Wide, StaticBlocks, Owned>,
+             ListExercise<Wide, MallocBlocks>>(input);
 }
 
 }  // namespace blockyard::fuzz

@@ -9,7 +9,7 @@
 
 #include "blockyard/rb_map.hpp"
 #include "blockyard/rb_set.hpp"
-#include "fuzz/container/bytes.hpp"
+#include "fuzz/exercise.hpp"
 
 namespace blockyard::fuzz {
 
@@ -50,32 +50,9 @@ namespace blockyard::fuzz {
 template <class K, class V, class C, class A, std::uint32_t Range>
 class RBMapExercise {
  public:
+  static constexpr unsigned steps_a_check = 64;
   using Tested = RBMap<K, V, C, A>;
   using Element = typename Tested::Element;
-
-  void run(Bytes& bytes) {
-    while (!bytes.is_done()) {
-      step(bytes);
-      if (bytes.byte() % 64 == 0) {
-        check();
-      }
-    }
-    check();
-  }
-
- private:
-  struct Known {
-    V value;
-    Element* element;
-  };
-
-  void put(const K& key, const V& value) {
-    Element* const element = map_.insert(key, value);
-    REQUIRE(element->key() == key && element->value() == value);
-    const auto [at, fresh] = known_.try_emplace(key, Known{value, element});
-    REQUIRE(fresh || at->second.element == element);
-    at->second.value = value;
-  }
 
   void step(Bytes& bytes) {
     const std::uint8_t choice = bytes.byte() % 24;
@@ -154,17 +131,6 @@ class RBMapExercise {
     }
   }
 
-  void copy() {
-    const Tested copied(map_);
-    REQUIRE(copied.invariants_hold());
-    map_ = copied;
-    Element* element = map_.front();
-    for (auto& [key, known] : known_) {
-      known.element = element;
-      element = element->next();
-    }
-  }
-
   void check() {
     REQUIRE(map_.invariants_hold());
     REQUIRE(map_.size() == known_.size());
@@ -183,66 +149,70 @@ class RBMapExercise {
     REQUIRE((map_.calculate_depth() == 0) == known_.empty());
   }
 
+ private:
+  struct Known {
+    V value;
+    Element* element;
+  };
+
+  void put(const K& key, const V& value) {
+    Element* const element = map_.insert(key, value);
+    REQUIRE(element->key() == key && element->value() == value);
+    const auto [at, fresh] = known_.try_emplace(key, Known{value, element});
+    REQUIRE(fresh || at->second.element == element);
+    at->second.value = value;
+  }
+
+  void copy() {
+    const Tested copied(map_);
+    REQUIRE(copied.invariants_hold());
+    map_ = copied;
+    Element* element = map_.front();
+    for (auto& [key, known] : known_) {
+      known.element = element;
+      element = element->next();
+    }
+  }
+
   Tested map_;
   std::map<K, Known, C> known_;
 };
 
 /// The set differs from the map in its element only: insertion, erasure, order.
 template <class T, class A>
-void exercise_set(Bytes& bytes) {
-  RBSet<T, container::LessDefault, A> set;
-  std::set<T> known;
-  while (!bytes.is_done()) {
+class RBSetExercise {
+ public:
+  static constexpr unsigned steps_a_check = 64;
+
+  void step(Bytes& bytes) {
     const bool insert = bytes.byte() % 3 != 0;
     const T value = make<T>(bytes.below(2000));
     if (insert) {
-      REQUIRE(set.insert(value)->get() == value);
-      known.insert(value);
+      REQUIRE(set_.insert(value)->get() == value);
+      known_.insert(value);
     } else {
-      REQUIRE(set.erase(value) == (known.erase(value) == 1));
-    }
-    if (bytes.byte() % 64 == 0 || bytes.is_done()) {
-      REQUIRE(set.invariants_hold() && set.size() == known.size());
-      REQUIRE(std::equal(set.begin(), set.end(), known.begin(), known.end()));
+      REQUIRE(set_.erase(value) == (known_.erase(value) == 1));
     }
   }
-}
+  void check() {
+    REQUIRE(set_.invariants_hold() && set_.size() == known_.size());
+    REQUIRE(std::equal(set_.begin(), set_.end(), known_.begin(), known_.end()));
+  }
+
+ private:
+  RBSet<T, container::LessDefault, A> set_;
+  std::set<T> known_;
+};
 
 inline void exercise_ordered(std::span<const std::uint8_t> input) {
-  Bytes bytes(input);
   using Less = container::LessDefault;
-  switch (bytes.byte() % 10) {
-    case 0:
-      RBMapExercise<int, int, Less, StaticBlocks, 20000>().run(bytes);
-      break;
-    case 1:
-      RBMapExercise<int, std::string, Backwards, DirectBlocks, 500>().run(bytes);
-      break;
-    case 2:
-      RBMapExercise<std::string, int, Less, StaticBlocks, 5000>().run(bytes);
-      break;
-    case 3:
-      RBMapExercise<std::string, Wide, Backwards, DirectBlocks, 300>().run(bytes);
-      break;
-    case 4:
-      RBMapExercise<std::uint64_t, Wide, Less, MallocBlocks, 3000>().run(bytes);
-      break;
-    case 5:
-      RBMapExercise<Wide, int, Less, StaticBlocks, 3000>().run(bytes);
-      break;
-    case 6:
-      exercise_set<int, StaticBlocks>(bytes);
-      break;
-    case 7:
-      RBMapExercise<Path, int, Less, StaticBlocks, 40000>().run(bytes);
-      break;
-    case 8:
-      RBMapExercise<Path, int, Less, MallocBlocks, 500>().run(bytes);
-      break;
-    default:
-      exercise_set<std::string, DirectBlocks>(bytes);
-      break;
-  }
+  run_one_of<
+      RBMapExercise<int, int, Less, StaticBlocks, 20000>, RBMapExercise<int, std::string, Backwards, DirectBlocks, 500>,
+      RBMapExercise<std::string, int, Less, StaticBlocks, 5000>,
+      RBMapExercise<std::string, Wide, Backwards, DirectBlocks, 300>,
+      RBMapExercise<std::uint64_t, Wide, Less, MallocBlocks, 3000>, RBMapExercise<Wide, int, Less, StaticBlocks, 3000>,
+      RBSetExercise<int, StaticBlocks>, RBMapExercise<Path, int, Less, StaticBlocks, 40000>,
+      RBMapExercise<Path, int, Less, MallocBlocks, 500>, RBSetExercise<std::string, DirectBlocks>>(input);
 }
 
 }  // namespace blockyard::fuzz

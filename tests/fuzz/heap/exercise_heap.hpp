@@ -10,31 +10,23 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <span>
 #include <thread>
 
 #include "blockyard/heap.h"
+#include "fuzz/exercise.hpp"
 
 namespace heap_exercise {
 
-/// Hands out the bytes that drive an exercise; zeros after their end.
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : next_(data), end_(data + size) {}
-  bool empty() const { return next_ == end_; }
-  std::uint8_t take() { return empty() ? std::uint8_t{0} : *next_++; }
-
- private:
-  const std::uint8_t* next_;
-  const std::uint8_t* end_;
-};
+using blockyard::fuzz::Bytes;
 
 class Exercise {
  public:
-  explicit Exercise(Bytes bytes) : bytes_(bytes) {}
+  explicit Exercise(std::span<const std::uint8_t> input) : bytes_(input) {}
 
   /// nullptr, or a sentence that says what went wrong.
   const char* run() {
-    for (unsigned steps = 0; !bytes_.empty() && fault_ == nullptr; ++steps) {
+    for (unsigned steps = 0; !bytes_.is_done() && fault_ == nullptr; ++steps) {
       step();
       if (steps % 64 == 63) {
         check_heap();
@@ -68,8 +60,8 @@ class Exercise {
 
   // Mostly small; now and then around a border: of small blocks, of medium ones, of a page.
   std::size_t size() {
-    const std::size_t kind = bytes_.take();
-    const std::size_t value = bytes_.take();
+    const std::size_t kind = bytes_.byte();
+    const std::size_t value = bytes_.byte();
     switch (kind % 16) {
       case 0:
         return 8192 - 4 + value % 8;
@@ -89,7 +81,7 @@ class Exercise {
         return value;
     }
   }
-  std::size_t alignment() { return std::size_t{1} << (bytes_.take() % 18); }
+  std::size_t alignment() { return std::size_t{1} << (bytes_.byte() % 18); }
 
   // The first and last bytes only of what is large: the exercise should spend its time in the heap.
   static constexpr std::size_t most_filled = 4096;
@@ -129,7 +121,7 @@ class Exercise {
 
   Blocks::iterator pick() {
     auto found = blocks_.begin();
-    std::advance(found, static_cast<std::ptrdiff_t>(bytes_.take() % blocks_.size()));
+    std::advance(found, static_cast<std::ptrdiff_t>(bytes_.byte() % blocks_.size()));
     return found;
   }
 
@@ -142,7 +134,7 @@ class Exercise {
     unsigned char* const block = found->first;
     check_contents(block, known.size, known);
     blocks_.erase(found);
-    switch (bytes_.take() % 8) {
+    switch (bytes_.byte() % 8) {
       case 0:
         by_free_sized(block, known.size);
         break;
@@ -182,7 +174,7 @@ class Exercise {
   }
 
   void zeroed() {
-    const std::size_t count = bytes_.take() % 64;
+    const std::size_t count = bytes_.byte() % 64;
     const std::size_t each = size() / 16;
     auto* const block = static_cast<unsigned char*>(by_calloc(count, each));
     if (block != nullptr) {
@@ -193,14 +185,14 @@ class Exercise {
   }
 
   void use_arena() {
-    const std::size_t which = bytes_.take() % arenas;
+    const std::size_t which = bytes_.byte() % arenas;
     by_arena*& heap = heaps_[which];
     if (heap == nullptr) {
       heap = by_arena_create();
       expect(heap != nullptr, "no heap could be made");
       return;
     }
-    const unsigned what = bytes_.take() % 8;
+    const unsigned what = bytes_.byte() % 8;
     if (what == 0) {
       std::erase_if(blocks_, [&](const auto& entry) { return entry.second.heap == which + 1; });
       by_arena_destroy(heap);
@@ -220,7 +212,7 @@ class Exercise {
 
   void impossible() {
     errno = 0;
-    expect(by_malloc(SIZE_MAX - bytes_.take()) == nullptr && errno == ENOMEM, "an impossible size was not refused");
+    expect(by_malloc(SIZE_MAX - bytes_.byte()) == nullptr && errno == ENOMEM, "an impossible size was not refused");
     errno = 0;
     expect(by_calloc(SIZE_MAX / 2, 3) == nullptr && errno == ENOMEM, "an overflowing product was not refused");
     errno = 0;
@@ -235,7 +227,7 @@ class Exercise {
   }
 
   void step() {
-    const unsigned kind = bytes_.take() % 32;
+    const unsigned kind = bytes_.byte() % 32;
     if (kind < 10) {
       const std::size_t wanted = size();
       add(by_malloc(wanted), wanted, 16, 0);
@@ -255,10 +247,10 @@ class Exercise {
           zeroed();
           break;
         case 28:
-          by_heap_frame_end(bytes_.take() * std::uint64_t{1000});
+          by_heap_frame_end(bytes_.byte() * std::uint64_t{1000});
           break;
         case 29:
-          by_heap_reserve(std::size_t{bytes_.take()} << 14);
+          by_heap_reserve(std::size_t{bytes_.byte()} << 14);
           break;
         case 30:
           by_heap_trim();

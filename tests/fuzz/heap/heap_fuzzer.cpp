@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "exercise_heap.hpp"
+#include "fuzz/heap/exercise_heap.hpp"
 
 namespace {
 

@@ -6,24 +6,16 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
 #include "blockyard/rewindable.hpp"
+#include "fuzz/exercise.hpp"
 
 namespace lifetime_exercise {
 
-/// Hands out the bytes that drive an exercise; zeros after their end.
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : next_(data), end_(data + size) {}
-  bool empty() const { return next_ == end_; }
-  std::uint8_t take() { return empty() ? std::uint8_t{0} : *next_++; }
-
- private:
-  const std::uint8_t* next_;
-  const std::uint8_t* end_;
-};
+using blockyard::fuzz::Bytes;
 
 struct Block {
   unsigned char* begin;
@@ -34,11 +26,11 @@ struct Block {
 
 class Exercise {
  public:
-  explicit Exercise(Bytes bytes) : bytes_(bytes) {}
+  explicit Exercise(std::span<const std::uint8_t> input) : bytes_(input) {}
 
   /// nullptr, or a sentence that says what went wrong.
   const char* run() {
-    while (!bytes_.empty() && fault_ == nullptr) {
+    while (!bytes_.is_done() && fault_ == nullptr) {
       step();
     }
     check_all();
@@ -52,11 +44,11 @@ class Exercise {
  private:
   // Mostly small, sometimes beyond a region or a chunk.
   std::size_t size() {
-    const std::size_t kind = bytes_.take() % 16;
-    const std::size_t value = bytes_.take();
+    const std::size_t kind = bytes_.byte() % 16;
+    const std::size_t value = bytes_.byte();
     return kind == 15 ? value * 997 : kind >= 12 ? value * 61 : value;
   }
-  std::size_t alignment() { return std::size_t{1} << (bytes_.take() % 15); }
+  std::size_t alignment() { return std::size_t{1} << (bytes_.byte() % 15); }
 
   Block fill(void* block, std::size_t size) {
     const Block made{static_cast<unsigned char*>(block), size, static_cast<unsigned char>(births_ * 7 + 1), ++births_};
@@ -96,10 +88,10 @@ class Exercise {
 
   void remove(std::vector<Block>& blocks, blockyard::Lifetime lifetime) {
     if (!blocks.empty()) {
-      const std::size_t which = bytes_.take() % blocks.size();
+      const std::size_t which = bytes_.byte() % blocks.size();
       const Block& block = blocks[which];
       check(block);
-      if (lifetime == blockyard::Lifetime::temp && bytes_.take() % 2 == 0) {
+      if (lifetime == blockyard::Lifetime::temp && bytes_.byte() % 2 == 0) {
         blockyard::temp_deallocate(block.begin, block.size);
       } else {
         blockyard::deallocate(block.begin, lifetime);
@@ -112,7 +104,7 @@ class Exercise {
     if (blocks.empty()) {
       return;
     }
-    Block& block = blocks[bytes_.take() % blocks.size()];
+    Block& block = blocks[bytes_.byte() % blocks.size()];
     const std::size_t wanted = size();
     const std::size_t aligned = alignment();
     auto* const moved =
@@ -127,7 +119,7 @@ class Exercise {
 
   void step() {
     using blockyard::Lifetime;
-    switch (bytes_.take() % 16) {
+    switch (bytes_.byte() % 16) {
       case 0:
       case 1:
       case 2:
@@ -153,7 +145,7 @@ class Exercise {
         remove(jobs_, Lifetime::temp_job);
         break;
       case 10:
-        bytes_.take() % 2 == 0 ? scopes_.push_back({by_temp_mark_now(), births_}) : use_cursor();
+        bytes_.byte() % 2 == 0 ? scopes_.push_back({by_temp_mark_now(), births_}) : use_cursor();
         break;
       case 11:
         if (!scopes_.empty()) {
@@ -181,8 +173,8 @@ class Exercise {
 
   // Three of them, opened and closed in any order.
   void use_cursor() {
-    std::optional<blockyard::temp_cursor<8>>& cursor = cursors_[bytes_.take() % 3];
-    const std::uint8_t what = bytes_.take();
+    std::optional<blockyard::temp_cursor<8>>& cursor = cursors_[bytes_.byte() % 3];
+    const std::uint8_t what = bytes_.byte();
     if (!cursor) {
       cursor.emplace();
     } else if (what % 4 == 0) {
@@ -214,7 +206,7 @@ class Exercise {
   }
 
   void end_something() {
-    switch (bytes_.take() % 3) {
+    switch (bytes_.byte() % 3) {
       case 0:
         check_all();
         by_thread_end_frame();

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "exercise_lifetimes.hpp"
+#include "fuzz/lifetime/exercise_lifetimes.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -34,6 +34,7 @@
 
 #include "blockyard/adapter.h"
 #include "blockyard/detail/visibility.h"
+#include "option.hpp"
 
 namespace {
 
@@ -177,14 +178,6 @@ void release(void* block) {
   const bool in_arena = block >= arena && block < arena + arena_bytes;
   if (in_arena) carry_out(plant_at(static_cast<std::size_t*>(block)[-1] - size_of_first + 1));
   if (live.fetch_sub(1, std::memory_order_relaxed) == 1) last_free_ns.store(now_ns());
-}
-
-std::string option(const by_adapter_setup& setup, const std::string& key) {
-  const std::string all = std::string(",") + setup.options + ",";
-  const std::size_t at = all.find("," + key + "=");
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + key.size() + 2;
-  return all.substr(begin, all.find(',', begin) - begin);
 }
 
 bool plant(const std::string& text) {

@@ -22,6 +22,7 @@
 
 #include "blockyard/adapter.h"
 #include "blockyard/detail/visibility.h"
+#include "option.hpp"
 
 #ifndef FLAGS
 #define FLAGS 0
@@ -66,14 +67,6 @@ std::uint64_t hang_at = fail_at;
 std::string broken;
 std::atomic<void*> shared_block{nullptr};
 std::uint64_t (*count_mallocs)() = nullptr;
-
-std::string option(const by_adapter_setup& setup, const std::string& key) {
-  const std::string all = std::string(",") + setup.options + ",";
-  const std::size_t at = all.find("," + key + "=");
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + key.size() + 2;
-  return all.substr(begin, all.find(',', begin) - begin);
-}
 
 std::uint64_t number(const by_adapter_setup& setup, const std::string& key, std::uint64_t otherwise) {
   const std::string text = option(setup, key);

@@ -4,7 +4,6 @@ The replays lie in a campaign's folder in which each variant is a journal of its
 them. Repeats are interleaved: plain, each group, all; then in reverse. A folder that was interrupted is gone on with.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -133,9 +132,7 @@ def _gain(name: str, groups: tuple[int, ...], runs: AllocatorRuns, cut: frames.F
     if isinstance(cut, frames.FrameCut) and cut.frames:
         (series,) = frames.per_frame(runs.name, opened, [cut], runs.ticks_per_ns, looked_into=False)
         by_frame = series.as_run_ns + [_frame_ends(runs, run, cut) for run in runs.runs]
-    details = [json.loads((run.folder / "run.json").read_text(encoding="utf-8")) for run in runs.runs]
     slow = [int((rows.ticks(rows.rows) >= SLOW_NS * runs.ticks_per_ns).sum()) for rows in opened]
-    routes = details[0].get("routes", [])
     return Gain(
         name,
         groups,
@@ -143,10 +140,10 @@ def _gain(name: str, groups: tuple[int, ...], runs: AllocatorRuns, cut: frames.F
         _percentile(by_frame, P50),
         _percentile(by_frame, P99),
         _middle(by_frame.max(axis=1)) if by_frame.size else None,
-        _middle([one["timed_ns"] for one in details]),
+        _middle([run.number("timed_ns") for run in runs.runs]),
         _middle(slow),
-        _middle([one["peak_resident_bytes"] for one in details]),
-        tuple(route for route in routes if route["blocks"] or route["refused"]),
+        _middle([run.number("peak_resident_bytes") for run in runs.runs]),
+        tuple(route for route in runs.runs[0].facts.routes if route["blocks"] or route["refused"]),
     )
 
 

@@ -103,6 +103,8 @@ class RunFacts:
     after_last_free: AfterLastFree | None
     live_at_stop: LiveAtStop | None
     counters: dict[str, Any]
+    routes: tuple[dict[str, Any], ...]
+    """What each route of the plan took."""
 
     @property
     def looked_into(self) -> bool:
@@ -159,9 +161,11 @@ def _typed(hint: Any, value: Any) -> Any:
     if kind is bool:
         return None if optional and value is None else bool(value)
     if get_origin(kind) is tuple:
-        values = value if isinstance(value, list) else [value]
-        return (
-            tuple(str(one) for one in values if one) if get_args(kind)[0] is str else tuple(filter(_is_number, values))
+        values, of = value if isinstance(value, list) else [value], get_args(kind)[0]
+        return tuple(
+            str(one) if of is str else one
+            for one in values
+            if (one if of is str else _is_number(one) if of is float else isinstance(one, dict))
         )
     return value if isinstance(value, dict) else {}
 

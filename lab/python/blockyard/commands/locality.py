@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.table import Table
 
 from blockyard import options, terminal
 from blockyard.errors import UserError
 from blockyard.locality import files, tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
+from blockyard.report import blocks
 
 # The study's temp memory was full at allocation 819; ours has no header, so that 818 blocks of 4 bytes fill it.
 _STUDY = {"count": 1000, "size": 4, "align": 4, "temp_region": 818 * 4, "aged": True}
@@ -21,8 +21,6 @@ _STUDY = {"count": 1000, "size": 4, "align": 4, "temp_region": 818 * 4, "aged": 
 _TABLE = "locality.csv"
 # Where files are written before they take their place; left behind only by a call that was killed.
 _UNFINISHED = ".locality.partial"
-# A distance between fewer of the blocks than this is common by chance.
-_LEAST_COMMON = 0.01
 
 _EPILOG = """\b
 Example: blockyard locality --preset study -o locality
@@ -113,9 +111,14 @@ def command(
         tables.write_table(unfinished / _TABLE, list(rows.values()))
         pictures.draw(unfinished, results, test)
         tables.remove_study_files(output / _TABLE, results)
-    _print(
-        console, rows, {name: tables.placement(tables.distances(runs[0], test.size)) for name, runs in results.items()}
-    )
+    console.print(blocks.terminal([tables.shown(rows.values())]))
+    console.print("Distances, in the order of allocation:")
+    for name, runs in results.items():
+        console.print(f"  {name}: {tables.placement(tables.distances(runs[0], test.size))}", markup=False)
+    if found := tables.ratios(rows):
+        console.print("\nThe study's ratios, and those here of first passes (and of warm ones):")
+    for what, call, study, cold, warm in found:
+        console.print(f"  {what}, {call}: study {study:g}, here {cold:.1f} ({warm:.1f})", markup=False)
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
 
 
@@ -148,9 +151,9 @@ def _draw(source: Path, output: Path) -> None:
     results = files.read(source)
     ours = {f"{name}.{suffix}" for name in pictures.PICTURES for suffix in ("png", "svg")}
     _refuse_foreign(output, output.is_dir() and output.samefile(source), ours)
-    blocks = sorted({len(runs[0].addresses) for runs in results.values()})
+    counts = sorted({len(runs[0].addresses) for runs in results.values()})
     with _filled(output) as unfinished:
-        pictures.draw(unfinished, results, f"{' or '.join(map(str, blocks))} blocks; from the files in {source.name}")
+        pictures.draw(unfinished, results, f"{' or '.join(map(str, counts))} blocks; from the files in {source.name}")
     console = Console(highlight=False)
     for name, (run,) in results.items():
         count = len(run.addresses)
@@ -203,48 +206,3 @@ def _refuse_foreign(output: Path, earlier: bool, ours: Iterable[str] = ()) -> No
         names = sorted(entry.name for entry in output.iterdir() if entry.name not in {*ours, _UNFINISHED})
         if names:
             raise UserError(f"{output} already holds other files ({names[0]}); choose a new or empty folder")
-
-
-def _common(row: tables.Row) -> tuple[str, str]:
-    """The commonest distance and its share; a dash where no distance occurs often enough to be one."""
-    if row.common_share < _LEAST_COMMON:
-        return "-", f"<{_LEAST_COMMON:.0%}"
-    return f"{row.common_distance:,}", f"{row.common_share:.0%}"
-
-
-def _print(console: Console, rows: dict[str, tables.Row], placement: dict[str, str]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("ns per block", no_wrap=True)
-    for heading in (
-        "alloc\ncold",
-        "alloc\nwarm",
-        "free\ncold",
-        "free\nwarm",
-        "common\ndist.",
-        "share",
-        "kinds",
-        "lines\n/1000",
-        "pages\n/1000",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows.values():
-        table.add_row(
-            row.name,
-            f"{row.allocate_cold:.1f}",
-            f"{row.allocate_warm:.2f}",
-            f"{row.free_cold:.1f}",
-            f"{row.free_warm:.2f}",
-            *_common(row),
-            str(row.distinct),
-            f"{row.lines:.0f}",
-            f"{row.pages:.0f}",
-        )
-    console.print(table)
-    console.print("\nDistances, in the order of allocation:")
-    for name, sentence in placement.items():
-        console.print(f"  {name}: {sentence}", markup=False)
-    found = tables.ratios(rows)
-    if found:
-        console.print("\nThe study's ratios, and those here of first passes (and of warm ones):")
-        for what, call, study, cold, warm in found:
-            console.print(f"  {what}, {call}: study {study:g}, here {cold:.1f} ({warm:.1f})", markup=False)

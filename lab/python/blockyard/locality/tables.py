@@ -2,16 +2,20 @@
 
 import csv
 import dataclasses
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from blockyard.files import whole
 from blockyard.locality.measure import Measured, Test
+from blockyard.report import table
+from blockyard.report.table import Column, Unit
 
 _LINE = 64
 _PAGE = 4096
+# A distance between fewer of the blocks than this is common by chance.
+_LEAST_COMMON = 0.01
 TICK_NS = 100
 FILE_NAMES = {"temp": "Temp", "temp-job": "TempJob", "persistent": "Persistent", "block": "Block"}
 
@@ -61,6 +65,24 @@ def row(name: str, repeats: Sequence[Measured], test: Test) -> Row:
     )
 
 
+def shown(rows: Iterable[Row]) -> table.Table:
+    """For the terminal."""
+    times = [Column(name, Unit.NS) for name in ("alloc\ncold", "alloc\nwarm", "free\ncold", "free\nwarm")]
+    common = [Column("common\ndist.", Unit.COUNT), Column("share", Unit.SHARE)]
+    counts = [Column(name, Unit.COUNT) for name in ("kinds", "lines\n/1000", "pages\n/1000")]
+    cells = [
+        table.Row(
+            one.name,
+            [one.allocate_cold, one.allocate_warm, one.free_cold, one.free_warm]
+            + ([one.common_distance, one.common_share] if one.common_share >= _LEAST_COMMON else [None, None])
+            + [one.distinct, one.lines, one.pages],
+        )
+        for one in rows
+    ]
+    absent = "no distance is that of 1 % of the blocks"
+    return table.Table("Time per block, and where blocks lie", [*times, *common, *counts], cells, absent=absent)
+
+
 def _touched(addresses: np.ndarray, size: int, unit: int) -> int:
     """How many lines or pages hold a byte of any block."""
     ordered = np.sort(addresses)
@@ -97,10 +119,10 @@ def _ticks(loops_ns: Sequence[float]) -> int:
     return round(float(np.median(loops_ns)) / TICK_NS)
 
 
-def remove_study_files(table: Path, kept: Container[str]) -> None:
+def remove_study_files(path: Path, kept: Container[str]) -> None:
     """Removes the files of an earlier result's allocators, as its table names them, but those of `kept`."""
     try:
-        with table.open(newline="") as file:
+        with path.open(newline="") as file:
             names = [line[0] for line in list(csv.reader(file))[1:] if line]
     except (FileNotFoundError, UnicodeDecodeError, csv.Error):
         return
@@ -108,7 +130,7 @@ def remove_study_files(table: Path, kept: Container[str]) -> None:
         # A name is one file's, in this folder: a table that says otherwise was not written here.
         if name not in kept and Path(name).name == name:
             for file_name in study_files(name):
-                (table.parent / file_name).unlink(missing_ok=True)
+                (path.parent / file_name).unlink(missing_ok=True)
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> Path:
@@ -155,6 +177,6 @@ def placement(apart: np.ndarray) -> str:
         )
     values, counts = np.unique(apart, return_counts=True)
     share = counts.max() / len(apart)
-    if share < 0.01:
+    if share < _LEAST_COMMON:
         return f"scattered: {len(values)} distances, none of them for 1 % of the blocks"
     return f"{values[np.argmax(counts)]} bytes for {share:.0%}, {len(values)} distances"

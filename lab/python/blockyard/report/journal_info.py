@@ -2,22 +2,24 @@
 
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from blockyard.counted import counted
 from blockyard.report import units
+from blockyard.report.blocks import Block, Warnings, terminal
+from blockyard.report.table import Column, Row, Table, Unit
 
-_BAR_CELLS = 24
+_MALLOCS = Column("mallocs", Unit.COUNT)
+_SHARE = Column("share", Unit.SHARE)
 _MOST_THREADS = 12
 _DEFAULT_FRAME_NS = 16_666_667
 
 
 def render(facts: dict[str, Any]) -> RenderableType:
     """All that blockyard-journal's JSON says, in reading order."""
-    parts: list[RenderableType] = [_summary(facts), _sizes(facts)]
+    parts: list[Block] = [_sizes(facts)]
     # The times of an unpaced journal are places in an order: lifetimes and frames would be figures of nothing.
     if facts["paced"]:
         parts.append(_lifetimes(facts))
@@ -25,8 +27,9 @@ def render(facts: dict[str, Any]) -> RenderableType:
         parts.append(_threads(facts))
     if facts["paced"]:
         parts.append(_frames(facts))
-    parts += [Text(f"Note: {note}.", style="yellow") for note in facts["notes"]]
-    return Group(*parts)
+    if facts["notes"]:
+        parts.append(Warnings([f"{note}." for note in facts["notes"]]))
+    return Group(_summary(facts), "", terminal(parts))
 
 
 def _count(count: int) -> str:
@@ -45,21 +48,8 @@ def _size_class(first: int, below: int) -> str:
     return str(first) if first == below - 1 else f"{first} - {below - 1}"
 
 
-def _bar(share: float, most: float) -> Text:
-    eighths = round(share / most * _BAR_CELLS * 8) if most else 0
-    whole, part = divmod(eighths, 8)
-    return Text("█" * whole + " ▏▎▍▌▋▊▉"[part].strip(), style="cyan")
-
-
-def _table(title: str, *columns: str, left: int = 1) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place < left else "right", no_wrap=place > 0)
-    return table
-
-
-def _summary(facts: dict[str, Any]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+def _summary(facts: dict[str, Any]) -> RichTable:
+    table = RichTable(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     kinds = facts["kinds"]
@@ -153,70 +143,51 @@ def _stacks(stacks: dict[str, Any]) -> str:
 
 
 def _sizes(facts: dict[str, Any]) -> Table:
-    table = _table("\nSizes", "bytes", "", "mallocs", "share", "bytes in all", left=2)
-    rows = facts["sizes"]["histogram"]
-    most = max((row["blocks"] for row in rows), default=0)
-    for row in rows:
-        table.add_row(
-            _size_class(row["from"], row["below"]),
-            _bar(row["blocks"], most),
-            _count(row["blocks"]),
-            _share(row["blocks"] / facts["allocations"]),
-            units.size(row["bytes"]),
-        )
-    return table
+    rows = [
+        Row(_size_class(one["from"], one["below"]), [one["blocks"], one["blocks"] / facts["allocations"], one["bytes"]])
+        for one in facts["sizes"]["histogram"]
+    ]
+    return Table("Sizes", [_MALLOCS, _SHARE, Column("bytes in all", Unit.BYTES)], rows, first="bytes")
 
 
 def _lifetimes(facts: dict[str, Any]) -> Table:
-    table = _table("Lifetimes of freed blocks", "", "", "blocks", "share", left=2)
-    most = max(row["share"] for row in facts["lifetimes"])
-    below = 0
-    for row in facts["lifetimes"]:
-        bound = row["below_ns"]
+    rows, below = [], 0
+    for one in facts["lifetimes"]:
+        bound = one["below_ns"]
         name = f"{units.duration(below)} and longer" if bound is None else f"below {units.duration(bound)}"
-        if bound == _DEFAULT_FRAME_NS:
-            name += " (a frame)"
+        rows.append(Row(name, [one["blocks"], one["share"]]))
         below = bound or below
-        table.add_row(name, _bar(row["share"], most), _count(row["blocks"]), _share(row["share"]))
-    return table
+    has_frame = any(one["below_ns"] == _DEFAULT_FRAME_NS for one in facts["lifetimes"])
+    notes = [f"{units.duration(_DEFAULT_FRAME_NS)} are a frame at 60 Hz"] if has_frame else []
+    return Table("Lifetimes of freed blocks", [Column("blocks", Unit.COUNT), _SHARE], rows, notes=notes, first="")
 
 
 def _threads(facts: dict[str, Any]) -> Table:
-    table = _table("Threads", "id", "name", "mallocs", "frees", "of others", "bytes", left=2)
     busiest = sorted(facts["threads"], key=lambda thread: thread["allocations"] + thread["frees"], reverse=True)
-    for thread in busiest[:_MOST_THREADS]:
-        table.add_row(
-            str(thread["id"]),
-            Text(thread["name"]),
-            _count(thread["allocations"]),
-            _count(thread["frees"]),
-            _count(thread["remote_frees"]),
-            units.size(thread["bytes"]),
-        )
+    rows = [
+        Row(one["name"], [str(one["id"]), one["allocations"], one["frees"], one["remote_frees"], one["bytes"]])
+        for one in busiest[:_MOST_THREADS]
+    ]
     rest = len(busiest) - _MOST_THREADS
-    if rest > 0:
-        table.caption = f"and {rest:,} less busy {'thread' if rest == 1 else 'threads'}: --json lists all"
-        table.caption_justify = "left"
-    return table
+    notes = [f"and {counted(rest, 'less busy thread')}: --json lists all"] if rest > 0 else []
+    counts = [_MALLOCS, Column("frees", Unit.COUNT), Column("of others", Unit.COUNT), Column("bytes", Unit.BYTES)]
+    return Table("Threads", [Column("id"), *counts], rows, notes=notes, first="name")
 
 
 def _frames(facts: dict[str, Any]) -> Table:
     frames = facts["frames"]
+    length, most_events, most_bytes = frames.get("length_ns", {}), frames["most_events"], frames["most_bytes"]
     if frames["marked"]:
-        name = facts["threads"][frames["thread"]]["name"] or str(facts["threads"][frames["thread"]]["id"])
-        title = f"Frames: {_count(frames['count'])}, marked by thread {name}"
+        thread = facts["threads"][frames["thread"]]
+        title = f"Frames: {_count(frames['count'])}, marked by thread {thread['name'] or thread['id']}"
     else:
-        stretch = "stretch" if frames["count"] == 1 else "stretches"
-        title = f"Frames: none marked; {_count(frames['count'])} {stretch} of {units.duration(frames['frame_ns'])}"
-    table = _table(title, "", "p50", "p90", "p99", "p99.9", "most", "at")
-    keys = ("p50", "p90", "p99", "p999")
-    most = frames["most_events"]
-    table.add_row(
-        "events", *(_count(frames["events"][key]) for key in keys), _count(most["events"]), units.moment(most["at_ns"])
-    )
-    if frames["marked"]:
-        length = frames["length_ns"]
-        table.add_row("length", *(units.duration(length[key]) for key in keys), units.duration(length["max"]), "")
-    most = frames["most_bytes"]
-    table.add_row("bytes allocated", "", "", "", "", units.size(most["bytes"]), units.moment(most["at_ns"]))
-    return table
+        stretches = counted(frames["count"], "stretch")
+        title = f"Frames: none marked; {stretches} of {units.duration(frames['frame_ns'])}"
+    rows = [
+        Row(name, [frames["events"][key], length.get(key, ""), ""])
+        for name, key in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p999"))
+    ]
+    rows.append(Row("most", [most_events["events"], length.get("max", ""), most_bytes["bytes"]]))
+    rows.append(Row("at", [units.moment(most_events["at_ns"]), "", units.moment(most_bytes["at_ns"])]))
+    columns = [Column("events", Unit.COUNT), Column("length", Unit.NS), Column("bytes allocated", Unit.BYTES)]
+    return Table(title, columns, rows, first="")

@@ -75,15 +75,8 @@ Json common(const RunFacts& facts, const char* status) {
 }
 
 const char* source_text(CauseSource source) {
-  switch (source) {
-    case CauseSource::off:
-      return "off";
-    case CauseSource::getrusage:
-      return "getrusage";
-    case CauseSource::perf:
-      return "perf";
-  }
-  return "";
+  constexpr const char* texts[] = {"off", "getrusage", "perf"};
+  return texts[static_cast<std::size_t>(source)];
 }
 
 // Why the source is not perf; null where it is.

@@ -246,15 +246,8 @@ std::string pace_text(double pace) {
 }
 
 const char* touch_text(Touch touch) {
-  switch (touch) {
-    case Touch::nothing:
-      return "none";
-    case Touch::page:
-      return "page";
-    case Touch::all:
-      return "all";
-  }
-  return "";
+  constexpr const char* texts[] = {"none", "page", "all"};
+  return texts[static_cast<std::size_t>(touch)];
 }
 
 }  // namespace blockyard::replay

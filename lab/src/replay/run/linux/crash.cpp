@@ -46,19 +46,10 @@ void report(int number, siginfo_t*, void*) {
 }  // namespace
 
 const char* phase_text(Phase phase) {
-  switch (phase) {
-    case Phase::starting:
-      return "while it was started";
-    case Phase::restoring:
-      return "while the preamble was restored";
-    case Phase::running:
-      return "after a thread's last event";
-    case Phase::freeing:
-      return "while the blocks that were left were freed";
-    case Phase::writing:
-      return "after the run";
-  }
-  return "";
+  constexpr const char* texts[] = {"while it was started", "while the preamble was restored",
+                                   "after a thread's last event", "while the blocks that were left were freed",
+                                   "after the run"};
+  return texts[static_cast<std::size_t>(phase)];
 }
 
 void report_crashes_of(const Session& session) {

@@ -1,4 +1,5 @@
-// Fuzz input as a stream of small choices, and the types that every container is exercised with.
+// Fuzz input as a stream of small choices, the loop of an exercise, and the types that every container is exercised
+// with.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +35,26 @@ inline void require(bool holds, const char* condition, int line) {
   }
 }
 #define REQUIRE(condition) ::blockyard::fuzz::require((condition), #condition, __LINE__)
+
+/// Steps until the input is used up, with checks on the way and at the end.
+template <class Exercise>
+void run(Exercise&& exercise, Bytes& bytes) {
+  while (!bytes.is_done()) {
+    exercise.step(bytes);
+    if (bytes.byte() % exercise.steps_a_check == 0) {
+      exercise.check();
+    }
+  }
+  exercise.check();
+}
+
+/// The input's first byte chooses what the rest is run with.
+template <class... Exercises>
+void run_one_of(std::span<const std::uint8_t> input) {
+  constexpr void (*runs[])(Bytes&) = {[](Bytes& bytes) { run(Exercises(), bytes); }...};
+  Bytes bytes(input);
+  runs[bytes.byte() % sizeof...(Exercises)](bytes);
+}
 
 /// How a number becomes a value of the type under test.
 template <class T>

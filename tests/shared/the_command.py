@@ -1,0 +1,36 @@
+"""The `blockyard` command of this tree, as tests of every part run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def line(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "blockyard", *map(str, arguments)]
+
+
+def environment(columns: int = 80, **more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": str(columns), **more}
+
+
+def blockyard(
+    *arguments: object,
+    cwd: Path | None = None,
+    columns: int = 80,
+    under: tuple[str, ...] = (),
+    more: dict[str, str] | None = None,
+    **options: Any,
+) -> subprocess.CompletedProcess[str]:
+    """What it printed and how it ended. `under`: a command that starts it; `more`: variables for it."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    env = environment(columns, **(more or {}))
+    return subprocess.run([*under, *line(*arguments)], cwd=cwd, env=env, text=True, check=False, **(pipes | options))
+
+
+def started(*arguments: object, cwd: Path | None = None, **options: Any) -> subprocess.Popen[str]:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(line(*arguments), cwd=cwd, env=environment(), text=True, **(pipes | options))
