@@ -459,22 +459,12 @@ namespace Blockyard.Memory
                 shift--;
             }
 
-            // Both may fail, and leave the map as it was.
+            // Both may fail, and leave the map as it was. Without the second, entries that moved end with the scope.
             int capacity = RoomIn(chunks);
-            Chunk* table = (Chunk*)memory.Allocate((long)chunks * ChunkSize, ChunkSize);
-            try
-            {
-                shared->Entries = memory.Resize(
-                    shared->Entries, (long)shared->Used * Stride, (long)capacity * Stride,
-                    RawMemory.AlignmentOf<Entry>());
-            }
-            catch
-            {
-                memory.Free(table);
-                throw;
-            }
-
+            shared->Entries = memory.Resize(
+                shared->Entries, (long)shared->Used * Stride, (long)capacity * Stride, RawMemory.AlignmentOf<Entry>());
             memory.Keep();
+            Chunk* table = (Chunk*)memory.Allocate((long)chunks * ChunkSize, ChunkSize);
             SlabMemory.AdviseHugeWithin(table, (long)chunks * ChunkSize);
             SlabMemory.AdviseHugeWithin(shared->Entries, (long)capacity * Stride);
             RawMemory.Clear(table, (long)chunks * ChunkSize);
