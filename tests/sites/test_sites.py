@@ -33,6 +33,18 @@ def test_functions_are_counted_and_the_standard_library_does_not_speak(game):
     assert "std::vector" in str(by_name(game, "--wrappers").keys())
 
 
+def test_a_site_that_is_called_an_allocator_may_be_the_programs_own(tmp_path):
+    journal = Journal()
+    for number, caller in enumerate(("load", "load", "draw")):
+        journal.allocate(8, 0x10 + number, 1 + number, journal.stack("main", caller, "pool_alloc(unsigned long)"))
+    game = journal.write(tmp_path / "game.txt")
+    said = " ".join(blockyard("sites", game).stdout.split())
+    assert "If pool_alloc is the program's own malloc, --skip 'pool_alloc' names its callers." in said
+    skipped = blockyard("sites", game, "--skip", "pool_alloc").stdout
+    assert skipped.startswith("load allocates most often")
+    assert "--skip" not in skipped
+
+
 def test_a_programs_own_wrappers_can_be_skipped_and_its_operator_new_is_one(game, tmp_path):
     assert set(by_name(game, "--skip", "spawn")) == {"app::load()", "app::update(float)", "app::batch()"}
     journal = Journal()
@@ -276,7 +288,7 @@ def test_calls_of_a_function_without_a_name_are_one_site_and_lines_tell_them_apa
     assert "libgame.so+0x80 libgame.so+0x101\n" in blockyard("sites", game, "--by", "line").stdout
     said = " ".join(blockyard("sites", game).stdout.split())
     assert "Functions of libgame.so have addresses instead of names" in said
-    assert r"If libgame.so+0x80 is the program's own malloc, --skip 'libgame\.so\+0x80$' lets its callers" in said
+    assert r"If libgame.so+0x80 is the program's own malloc, --skip 'libgame\.so\+0x80$' names its callers." in said
     assert set(by_name(game, "--skip", r"libgame\.so\+0x80$")) == {"main", "libgame.so+0x90"}
     anonymous = tmp_path / "anonymous.byj"
     assert blockyard("convert", game, "--anonymous", "-o", anonymous).returncode == 0

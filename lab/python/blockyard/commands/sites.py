@@ -168,12 +168,8 @@ def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
         said.append("The program marked no frames; a frame here is a sixtieth of a second.")
     if not result["has_names"] and any("function" in site for site in result["sites"]):
         said.append(f"Addresses have no names yet: 'blockyard names {journal}' finds them.")
-    elif is_nameless(first := result["sites"][0].get("function", "")):
-        said += _wrapped(without_symbols([result["sites"][0]["module"]], journal))
-        if result["sites"][0]["allocations"] * 2 > result["all"]["allocations"]:
-            said += _wrapped(
-                f"If {first} is the program's own malloc, --skip '{re.escape(first)}$' lets its callers stand for it."
-            )
+    else:
+        said += _about_the_first(journal, result["sites"][0], result["all"]["allocations"])
     if result["without_stack"]:
         share = percent(result["without_stack"], result["all"]["allocations"])
         said.append(f"{counted(result['without_stack'], 'allocation')} ({share}) have no call stack.")
@@ -181,6 +177,21 @@ def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
         share = percent(result["incomplete_stacks"], result["all"]["allocations"])
         said.append(f"{share} of the allocations have an incomplete stack; --by stack says why.")
     return said + [f"Note: {note}." for note in result["notes"]]
+
+
+def _about_the_first(journal: Path, first: dict[str, Any], allocations: int) -> list[str]:
+    function = first.get("function", "")
+    said = []
+    if is_nameless(function):
+        said += _wrapped(without_symbols([first["module"]], journal))
+        passes_on = first["allocations"] * 2 > allocations
+    else:
+        passes_on = "alloc" in function.lower()
+    if passes_on:
+        called = function.partition("(")[0]
+        pattern = re.escape(called) + ("$" if called == function else "")
+        said += _wrapped(f"If {called} is the program's own malloc, --skip '{pattern}' names its callers.")
+    return said
 
 
 def _wrapped(text: str) -> list[str]:
