@@ -6,7 +6,7 @@ Three figures on synthetic campaigns, whose rows are laid out as the replayer wr
   report    `blockyard report` over 8 allocators x 5 repeats of a 3.5-million-event journal: tables, Parquet, pictures
   digest    its exact percentiles alone, in events per second
   sites     what call stacks take, on the bundled journal repeated: `blockyard sites`, and what `blockyard report` takes
-            with them as a ratio of without, text alone and with the page, measured in turn
+            with them as a ratio of without, with pictures and with the page, measured in turn
 
 Prints one JSON object.
 """

@@ -9,7 +9,7 @@ _PARTS = {
     "container": ("`make bench PARTS=container`", "containers.md"),
     "lifetime": ("`make bench PARTS=lifetime`", "lifetimes.md"),
 }
-_LAB = ("record", "journal", "replay", "stream", "report", "page", "stressor", "stressor-awake")
+_LAB = ("record", "unwind", "journal", "replay", "stream", "report", "page", "stressor", "stressor-awake")
 
 
 def write(data: Data) -> list[str]:

@@ -12,7 +12,9 @@ Row = tuple[str, str, str, bool, str]
 
 def write(data: Data, targets: dict[str, Any]) -> list[str]:
     rows = [
-        row for part in (_record, _journal, _replay, _stressor, _stream, _report, _page) for row in part(data, targets)
+        row
+        for part in (_record, _unwind, _journal, _replay, _stressor, _stream, _report, _page)
+        for row in part(data, targets)
     ]
     judged = [met for _, target, _, met, _ in rows if target]
     answer = f"The lab meets {sum(judged)} of its {len(judged)} targets"
@@ -39,18 +41,58 @@ def _record(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
     figures = data.figures("record")
     if not figures:
         return
-    for what, key, unit, name in (
-        ("Recording, added per event", "added_ns", "ns", "record_ns"),
-        ("Recording, file per event", "bytes_an_event", "bytes", "record_bytes"),
-    ):
-        mine, peer = figures[key]["recorded"], figures[key].get("heaptrack")
-        limit = targets[name]
+    added, size = figures["added_ns"], figures["bytes_an_event"]
+    limit, most, share = targets["record_ns"], targets["record_bytes"], targets["record_of_heaptrack"]
+    mine, peer = added["without stacks"], added.get("heaptrack")
+    yield "Recording without stacks, added per event", f"{limit} ns", f"{three(mine)} ns", mine <= limit, ""
+    if peer is not None:
+        mine = added["recorded"]
         yield (
-            what,
-            f"{limit} {unit}",
-            f"{three(mine)} {unit}",
-            mine <= limit,
-            "" if peer is None else f"heaptrack {three(peer)}",
+            "With stacks, ratio to what heaptrack adds",
+            f"{share:g}",
+            f"{mine / peer:.2f}",
+            mine <= share * peer,
+            f"heaptrack {three(peer)} ns",
+        )
+    yield (
+        "Recording, file per event; without stacks",
+        f"{most} bytes",
+        f"{size['recorded']:.2f}; {size['without stacks']:.2f} bytes",
+        size["recorded"] <= most,
+        f"heaptrack {size['heaptrack']:.2f}" if "heaptrack" in size else "",
+    )
+    limit, mine = targets["tag_ns"], figures["tag_ns"]["no recorder"]
+    yield "A tag's push or pop, nothing recording", f"{limit} ns", f"{mine:.2f} ns", mine <= limit, ""
+
+
+def _unwind(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    figures = data.figures("unwind")
+    if not figures:
+        return
+    for how, calls in figures["of_libunwind"].items():
+        if how in targets["of_libunwind"]:
+            most, mine = targets["of_libunwind"][how], calls["2"]
+            yield (
+                f"A stack of 17 to 24 frames, {how}, ratio to libunwind; no path twice",
+                f"{most:g}",
+                f"{mine:.2f}; {calls['1']:.2f}",
+                mine <= most,
+                "",
+            )
+    programs = {name: found["of_heaptrack"] for name, found in figures["recordings"].items()}
+    for what, key, most in (
+        ("time added", "with stacks", targets["record_of_heaptrack"]),
+        ("file", "bytes", targets["bytes_of_heaptrack"]),
+    ):
+        worst = max(programs, key=lambda name: programs[name][key])
+        least = min(shares[key] for shares in programs.values())
+        mine = programs[worst][key]
+        yield (
+            f"Recording {len(programs)} programs with stacks, {what}, ratio to heaptrack's",
+            f"{most:g}",
+            f"{least:.2f} to {mine:.2f} ({worst})",
+            mine <= most,
+            "",
         )
 
 

@@ -112,6 +112,11 @@ def test_the_labs_memory_does_not_grow_with_the_journal(tmp_path: Path) -> None:
     assert abs(long["lab_resident_bytes"] - short["lab_resident_bytes"]) < 1 << 20
 
 
+def succeeds(*arguments: object, **options: object) -> None:
+    done = blockyard(*arguments, **options)
+    assert done.returncode == 0, done.stderr
+
+
 def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_so(tmp_path: Path) -> None:
     journal = long_journal(80_000, step_ns=1).write(tmp_path / "burst.txt")
     # On one core, a thread that never sleeps has followed all that its ring holds before the reader gets a turn; unless
@@ -119,12 +124,12 @@ def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_s
     one_core = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
     for attempt in range(5):
         results = tmp_path / f"results-{attempt}"
-        blockyard("replay", journal, "-a", "null", "--repeats", 1, "--stream-above", 0, "-o", results, under=one_core)
+        succeeds("replay", journal, "-a", "null", "--repeats", 1, "--stream-above", 0, "-o", results, under=one_core)
         stream = json.loads((results / "runs/burst/null/1x-page/1/run.json").read_text())["stream"]
         if stream["outruns"] > 0:
             break
     assert stream["outruns"] > 0 and stream["waited_ns"] > 0
-    blockyard("report", results)
+    succeeds("report", results)
     words = " ".join((results / "report/report.txt").read_text().split())
     assert f"caught up with the reader of the journal, {stream['outruns']:,} times in the worst run" in words
     assert "read those tails with care; give the journal's events more memory (--stream-above)" in words
@@ -163,7 +168,7 @@ def test_a_campaign_interrupted_in_a_streamed_run_is_resumed(tmp_path: Path) -> 
     assert "interrupted after 1 of 2 runs" in process.communicate(timeout=60)[1]
     assert process.returncode == 128 + signal.SIGINT
     assert [path.name for path in runs.iterdir()] == ["1"]
-    blockyard("replay", "--resume", "-o", results)
+    succeeds("replay", "--resume", "-o", results)
     first, second = (np.load(runs / repeat / "samples.npy") for repeat in ("1", "2"))
     assert json.loads((runs / "2/run.json").read_text())["stream"] is not None
     for column in DETERMINISTIC:

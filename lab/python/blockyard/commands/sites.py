@@ -19,6 +19,10 @@ _FRAMES_SHOWN = 12
 _INCOMPLETE_MENTIONED = 0.05
 """A larger share of stacks that do not reach the program's start gets a remark."""
 
+_PARAMETERS = re.compile(r"(?<!^)(?<!::)\([^()]*\)(?: const)?$")
+_NO_PLAIN_NAME = re.compile(r"[() <>]|^$")
+"""Such a name would have to be quoted, or broken over two lines."""
+
 _EPILOG = """\b
 Examples:
   blockyard sites game.byj
@@ -78,11 +82,11 @@ def command(
     if as_csv:
         click.echo(_csv(result), nl=False)
         return
-    for line in lines(journal, result, by, sort):
+    for line in lines(journal, result, by, sort, wrappers):
         click.echo(line)
 
 
-def lines(journal: Path, result: dict[str, Any], by: str, sort: str) -> list[str]:
+def lines(journal: Path, result: dict[str, Any], by: str, sort: str, wrappers: bool = False) -> list[str]:
     """The answer, then a table of two or more lines for each site."""
     said = [*_wrapped(_answer(result, sort)), ""]
     said.append("allocations  share     bytes  per frame   at peak    at end  same frame")
@@ -92,7 +96,7 @@ def lines(journal: Path, result: dict[str, Any], by: str, sort: str) -> list[str
     said.append("")
     if more:
         said.append(f"{counted(more, 'more site')}; --limit 0 shows all.")
-    said += _remarks(journal, result)
+    said += _remarks(journal, result, wrappers)
     return said
 
 
@@ -162,14 +166,14 @@ def _stack(site: dict[str, Any]) -> list[str]:
     return rows
 
 
-def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
+def _remarks(journal: Path, result: dict[str, Any], wrappers: bool) -> list[str]:
     said = []
     if not result["marked_frames"]:
         said.append("The program marked no frames; a frame here is a sixtieth of a second.")
     if not result["has_names"] and any("function" in site for site in result["sites"]):
         said.append(f"Addresses have no names yet: 'blockyard names {journal}' finds them.")
     else:
-        said += _about_the_first(journal, result["sites"][0], result["all"]["allocations"])
+        said += _about_the_first(journal, result["sites"][0], result["all"]["allocations"], wrappers)
     if result["without_stack"]:
         share = percent(result["without_stack"], result["all"]["allocations"])
         said.append(f"{counted(result['without_stack'], 'allocation')} ({share}) have no call stack.")
@@ -179,7 +183,7 @@ def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
     return said + [f"Note: {note}." for note in result["notes"]]
 
 
-def _about_the_first(journal: Path, first: dict[str, Any], allocations: int) -> list[str]:
+def _about_the_first(journal: Path, first: dict[str, Any], allocations: int, wrappers: bool) -> list[str]:
     function = first.get("function", "")
     said = []
     if is_nameless(function):
@@ -187,8 +191,8 @@ def _about_the_first(journal: Path, first: dict[str, Any], allocations: int) -> 
         passes_on = first["allocations"] * 2 > allocations
     else:
         passes_on = "alloc" in function.lower()
-    if passes_on:
-        called = function.partition("(")[0]
+    called = _PARAMETERS.sub("", function)
+    if passes_on and not wrappers and not _NO_PLAIN_NAME.search(called):
         pattern = re.escape(called) + ("$" if called == function else "")
         said += _wrapped(f"If {called} is the program's own malloc, --skip '{pattern}' names its callers.")
     return said

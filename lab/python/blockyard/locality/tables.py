@@ -79,7 +79,7 @@ def shown(rows: Iterable[Row]) -> table.Table:
         )
         for one in rows
     ]
-    absent = "no distance is that of 1 % of the blocks"
+    absent = "no distance occurs for 1 % of the blocks or more"
     return table.Table("Time per block, and where blocks lie", [*times, *common, *counts], cells, absent=absent)
 
 
