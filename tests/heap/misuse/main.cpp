@@ -308,7 +308,8 @@ int compare(const char* column) {
     if (const auto found = expected.find(name); found == expected.end()) {
       std::cerr << "caught.txt lacks " << name << '\n';
       ++wrong;
-    } else if (is_caught(name) != found->second) {
+      // Once more with another secret: one canary in 256 begins or ends with the byte that a mistake writes.
+    } else if (is_caught(name) != found->second && (!found->second || !is_caught(name))) {
       std::cerr << name << (found->second ? " is not caught\n" : " is caught, and caught.txt does not say so\n");
       ++wrong;
     }

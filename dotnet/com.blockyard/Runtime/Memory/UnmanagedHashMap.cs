@@ -61,6 +61,7 @@ namespace Blockyard.Memory
             }
             catch
             {
+                memory.Free(shared->Entries); // they come before the table, which may find no memory
                 memory.End();
                 throw;
             }
