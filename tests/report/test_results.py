@@ -111,8 +111,8 @@ def test_results_of_make_bench_become_data(pages: Path, tmp_path: Path) -> None:
     shutil.copy(PUBLISHED / "data" / "record.json", parts)
     done = make("--collect", "--campaign", tmp_path / "none", "--bench", parts, "-o", tmp_path)
     assert done.returncode == 0, done.stderr
-    measured = json.loads((parts / "record.json").read_text())["figures"]["added_ns"]["recorded"]
-    assert rows(tmp_path / "lab.md")["Recording, added per event"][2] == f"{measured:.1f} ns"
+    measured = json.loads((parts / "record.json").read_text())["figures"]["added_ns"]["without stacks"]
+    assert rows(tmp_path / "lab.md")["Recording without stacks, added per event"][2] == f"{measured:.1f} ns"
 
 
 def test_a_part_measured_in_pieces_keeps_its_other_figures(tmp_path: Path) -> None:
