@@ -14,18 +14,20 @@ function middle(key, n, v) {
   sort(v, n)
   return v[int((n + 1) / 2)]
 }
+# -1 where nothing was measured: some awks end at a division by zero.
+function over(ours, theirs) { return theirs == 0 ? -1 : (ours > 0 ? ours : 0) / theirs }
 # "RATIO (LEAST to GREATEST)" of ours less its loop, to theirs less its own; a loop is "" for nothing.
 function ratio(ours, theirs, our_loop, their_loop, n, i, v, r, o, t) {
   n = split(values[ours], v, " ")
   for (i = 1; i <= n; ++i) {
     o = value(ours, i) - (our_loop == "" ? 0 : value(our_loop, i))
     t = value(theirs, i) - (their_loop == "" ? 0 : value(their_loop, i))
-    r[i] = (o > 0 ? o : 0) / t
+    r[i] = over(o, t)
   }
   sort(r, n)
   o = middle(ours) - (our_loop == "" ? 0 : middle(our_loop))
   t = middle(theirs) - (their_loop == "" ? 0 : middle(their_loop))
-  return sprintf("%5.3f (%5.3f to %5.3f)", (o > 0 ? o : 0) / t, r[1], r[n])
+  return sprintf("%5.3f (%5.3f to %5.3f)", over(o, t), r[1], r[n])
 }
 function line(what, ours, theirs, name, our_loop, their_loop, aim) {
   printf "  %-27s %s  %s  %-8s (%5.3f and %5.3f, loop %5.3f ns)%s\n", what, ratio(ours, theirs, "", ""),
