@@ -1,8 +1,9 @@
 """Another CMake project can use the library, installed or as a folder of its own tree, without what the lab needs."""
 
 import os
-import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,17 @@ def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) ->
     assert {path.relative_to(installed / "include" / "blockyard") for path in installed.rglob("*.h*")} == there
 
 
-def test_add_subdirectory_gives_a_library_that_allocates_and_asks_for_nothing_of_the_lab(tmp_path: Path) -> None:
-    # With the flags of build/release and beside it, so that ccache has the objects.
-    build = ROOT / "build" / "subproject"
-    shutil.rmtree(build, ignore_errors=True)
+@pytest.fixture
+def beside_release() -> Iterator[Path]:
+    """A build folder that only this test has, as deep in the tree as build/release, so that ccache has the objects."""
+    with tempfile.TemporaryDirectory(prefix="subproject-", dir=ROOT / "build") as folder:
+        yield Path(folder)
+
+
+def test_add_subdirectory_gives_a_library_that_allocates_and_asks_for_nothing_of_the_lab(
+    beside_release: Path, tmp_path: Path
+) -> None:
+    build = beside_release
     # pkg-config finds nothing at all here, as on a machine that never heard of the lab.
     run(
         "cmake",

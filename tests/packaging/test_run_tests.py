@@ -44,10 +44,14 @@ class Tree:
 
     def fails_once(self, name: str, other: str) -> None:
         """One test fails, and passes when it runs again after the part `other`."""
-        cache = self.root / "build/test-output/pytest-cache" / name / "v/cache"
-        cache.mkdir(parents=True)
-        (cache / "lastfailed").write_text(json.dumps({f"tests/{name}/test_{name}.py::test_pace": True}))
-        self.part(name, f'case "$*" in *--last-failed*) exec test -e {other}.ended ;; *) exit 1 ;; esac\n')
+        failed = json.dumps({f"tests/{name}/test_{name}.py::test_pace": True})
+        self.part(
+            name,
+            f"""case "$*" in *--last-failed*) exec test -e {other}.ended ;; esac
+for word; do case $word in cache_dir=*) cache=${{word#*=}}/v/cache ;; esac; done
+mkdir -p "$cache" && echo '{failed}' > "$cache/lastfailed"; exit 1
+""",
+        )
 
     def start(self, *names: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -62,6 +66,11 @@ class Tree:
     def run(self, *names: str) -> tuple[int, str]:
         said, _ = (running := self.start(*names)).communicate(timeout=120)
         return running.returncode, said
+
+
+def wait_for(*paths: Path) -> None:
+    while not all(path.exists() for path in paths):
+        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -119,13 +128,54 @@ def test_a_name_that_is_none_is_refused(tree: Tree) -> None:
     assert tree.run("nonsense")[0] == 2
 
 
+def test_of_the_cpp_tests_those_that_failed_run_again(tree: Tree) -> None:
+    list_of_failed = r"The following tests FAILED:\n\t  7 - sizes/Sizes.sum_to_1.5/0 (Failed)\n"
+    tree.program(
+        "bin/ctest",
+        f"""#!/bin/sh
+echo "$*" >> calls
+[ "$2" = build/release ] || exit 0
+last=; for word; do [ "$last" = -O ] && printf '{list_of_failed}' > "$word" && exit 8; last=$word; done
+""",
+    )
+    code, said = tree.run()
+    assert code == 0, said
+    assert "run again, alone:\n  ctest: sizes/Sizes.sum_to_1.5/0\n" in said
+    assert (tree.root / "calls").read_text().splitlines()[-1].endswith(r" -R ^(sizes/Sizes\.sum_to_1\.5/0)$")
+
+
+def test_what_installs_python_packages_stands_in_a_line_of_its_own(tree: Tree) -> None:
+    tree.program("scripts/setup-venv", "#!/bin/sh\necho Will install\n")
+    tree.program("scripts/build", "#!/bin/sh\nsleep 0.5\n")
+    assert "Will install" in tree.run("ctest")[1].splitlines()
+
+
+def test_ctrl_c_ends_what_installs_python_packages(tree: Tree) -> None:
+    tree.program("scripts/setup-venv", "#!/bin/sh\ntouch began; sleep 60; touch survived\n")
+    running = tree.start()
+    wait_for(tree.root / "began")
+    os.killpg(running.pid, signal.SIGINT)
+    running.communicate(timeout=15)  # returns when nobody is left who could write
+    assert running.returncode == 130
+
+
+def test_ctrl_c_a_second_time_ends_what_ignores_it(tree: Tree) -> None:
+    tree.part("first", "trap '' INT TERM; touch first.began; sleep 60\n")
+    running = tree.start("pytest-first")
+    wait_for(tree.root / "first.began")
+    os.killpg(running.pid, signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.communicate(timeout=1)
+    os.killpg(running.pid, signal.SIGINT)
+    running.communicate(timeout=15)
+    assert running.returncode == 130
+
+
 def test_ctrl_c_ends_both_steps(tree: Tree) -> None:
     for name in ("first", "second"):
         tree.part(name, f"trap 'touch {name}.interrupted; exit 2' INT; touch {name}.began; sleep 60 & wait\n")
     running = tree.start()
-    while not all((tree.root / f"{name}.began").exists() for name in ("first", "second")):
-        assert running.poll() is None
-        time.sleep(0.05)
+    wait_for(tree.root / "first.began", tree.root / "second.began")
     os.kill(running.pid, signal.SIGINT)
     said, _ = running.communicate(timeout=60)  # returns when nobody is left who could write
     assert running.returncode == 130 and "interrupted" in said

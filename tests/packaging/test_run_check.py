@@ -1,0 +1,62 @@
+"""scripts/run-check in a tree whose tools are stand-ins: whatever ends it, nothing that it started goes on."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# What a build starts in turn, which hears of no signal that only the build is sent.
+ENDLESS = "#!/bin/sh\nsleep 300 & echo $! > child; mv child began; wait\n"
+
+
+class Tree:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.program("scripts/build", ENDLESS)
+        self.program(".venv/bin/python", "#!/bin/sh\n")
+        subprocess.run(["git", "init", "-q", root], check=True)
+        commit = ["commit", "-q", "--allow-empty", "-m", "empty"]
+        subprocess.run(["git", "-C", root, "-c", "user.name=a", "-c", "user.email=a@b", *commit], check=True)
+
+    def program(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def start(self, limit: int) -> subprocess.Popen[str]:
+        text = (ROOT / "scripts/run-check").read_text()
+        assert "\nLIMIT = 175 " in text
+        self.program("scripts/run-check", text.replace("\nLIMIT = 175 ", f"\nLIMIT = {limit} "))
+        return subprocess.Popen([self.root / "scripts/run-check"], stdout=subprocess.PIPE, text=True)
+
+    def child_is_gone(self) -> bool:
+        try:
+            state = Path("/proc", (self.root / "began").read_text().strip(), "stat").read_text()
+        except FileNotFoundError:
+            return True
+        return state.rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def test_what_the_time_does_not_suffice_for_is_ended_and_left_to_make_test(tree: Tree) -> None:
+    said, _ = tree.start(limit=6).communicate(timeout=30)
+    assert "Left to make test: build, layout\n" in said
+    assert tree.child_is_gone()
+
+
+def test_an_interrupt_ends_what_is_at_work(tree: Tree) -> None:
+    running = tree.start(limit=100)
+    while not (tree.root / "began").exists():
+        time.sleep(0.05)
+    os.kill(running.pid, signal.SIGINT)
+    assert running.wait(timeout=30) == 130
+    assert tree.child_is_gone()
