@@ -24,7 +24,7 @@ JOURNAL = Path("journals/godot-shooter.byj")
 STRETCH = ("3", "4")
 ALLOCATORS = "glibc,mimalloc,blockyard"
 REPEATS = 5
-DRAWN = (5, 7, 10, 15)
+DRAWN = (5, 7, 8, 10)
 
 
 def main() -> None:

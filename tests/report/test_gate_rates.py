@@ -17,7 +17,7 @@ def repeats() -> Repeats:
 
 
 def test_a_build_that_changed_nothing_passes_and_one_slower_by_twice_the_limit_fails(repeats: Repeats) -> None:
-    found = gate_repeats.rates(repeats, gate_repeats.drawn(repeats, 8, each=10), (LIMIT,), TWICE)
+    found = gate_repeats.rates(repeats, gate_repeats.drawn(repeats, 8, each=5), (LIMIT,), TWICE)
     assert found.false == 0
     assert found.caught / found.slower > 0.7
 
@@ -30,7 +30,7 @@ def test_identical_campaigns_measured_one_after_another_pass(repeats: Repeats) -
 
 @pytest.mark.slow
 def test_at_most_one_unchanged_build_in_200_fails_and_nine_slow_ones_in_ten_do(repeats: Repeats) -> None:
-    found = gate_repeats.rates(repeats, gate_repeats.drawn(repeats, 200, each=10), (LIMIT,), TWICE)
+    found = gate_repeats.rates(repeats, gate_repeats.drawn(repeats, 200, each=8), (LIMIT,), TWICE)
     assert found.false / found.unchanged <= 1 / 200
     assert found.caught / found.slower >= 0.9
 

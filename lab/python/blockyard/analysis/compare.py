@@ -5,11 +5,11 @@ The journal is the same in both, so its events are no sample of anything: the re
 two campaigns of the same thing differ too: see docs/guide/compare.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from blockyard.analysis import cuts, figures, movement, noise
+from blockyard.analysis import cuts, figures, movement, noise, student
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
@@ -75,11 +75,16 @@ class Comparison:
     confidence: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
     twins: Twins
     base: AllocatorFigures
     new: AllocatorFigures
+
+    @property
+    def is_null(self) -> bool:
+        """`null` does not compete."""
+        return self.base.runs.is_null
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -141,7 +146,7 @@ def _measure(twins: Twins) -> Measured:
 def _supported(one: Measured, wanted: Wanted) -> int:
     """How many of the claims could be made of an allocator; none of `null`, which does not compete, and of one that is
     there for the others' sake."""
-    if one.base.runs.is_null or not one.twins.asked_for:
+    if one.is_null or not one.twins.asked_for:
         return 0
     samples = {
         operation: min(found.whole(View.AS_RUN, operation).samples for found in (one.base, one.new))
@@ -162,17 +167,11 @@ def _section(pair: Pair, members: Sequence[Measured], confidence: float) -> Sect
             f"fewer than {LEAST_REPEATS} repeats: nothing can be claimed, whatever the figures; replay both "
             "with --repeats 5 or more"
         )
-    changes = {
-        (one.twins.name, operation, percentile, view): _change(one, view, operation, percentile, confidence)
-        for one in members
-        for operation in OPERATIONS
-        for percentile in WITH_INTERVAL
-        for view in _views(one)
-    }
-    null = next((one.twins.name for one in members if one.base.runs.is_null), None)
+    changes = {key: change for percentile in WITH_INTERVAL for key, change in _changes(members, percentile, confidence)}
+    null = next((one.twins.name for one in members if one.is_null), None)
     claims, null_moved = [], []
     for one in members:
-        name, is_null = one.twins.name, one.base.runs.is_null
+        name, is_null = one.twins.name, one.is_null
         for operation in OPERATIONS:
             if not (one.twins.asked_for or is_null) or not one.base.whole(View.AS_RUN, operation).samples:
                 continue
@@ -215,12 +214,25 @@ class _Found:
 _Changes = dict[tuple[str, Operation, Percentile, View], _Found]
 
 
-def _change(one: Measured, view: View, operation: Operation, percentile: Percentile, confidence: float) -> _Found:
-    values = [found.whole(view, operation).percentile(percentile) for found in (one.base, one.new)]
-    sides = [found.figure(view, operation, percentile) for found in (one.base, one.new)]
-    if sides[0] is None or sides[1] is None:
-        return _Found(*values, None)
-    return _Found(*values, noise.difference(*sides, one.twins.repeats, confidence))
+def _changes(
+    members: Sequence[Measured], percentile: Percentile, confidence: float
+) -> Iterator[tuple[tuple[str, Operation, Percentile, View], _Found]]:
+    """How much repeats vary, all allocators that compete tell together, of malloc and of free; `null` for itself."""
+    for view in dict.fromkeys(view for one in members for view in _views(one)):
+        sides = {
+            (one, operation): tuple(found.figure(view, operation, percentile) for found in (one.base, one.new))
+            for one in members
+            if view in _views(one)
+            for operation in OPERATIONS
+        }
+        spread = noise.spread([each for (one, _), both in sides.items() if not one.is_null for each in both if each])
+        for (one, operation), (base, new) in sides.items():
+            values = [found.whole(view, operation).percentile(percentile) for found in (one.base, one.new)]
+            found = None
+            if base is not None and new is not None:
+                lent = student.ALONE if one.is_null else spread
+                found = noise.difference(base, new, one.twins.repeats, confidence, lent)
+            yield (one.twins.name, operation, percentile, view), _Found(*values, found)
 
 
 def _movements(
@@ -228,7 +240,7 @@ def _movements(
 ) -> dict[View, Movement]:
     """By view, as the others tell that are the same in both campaigns; empty where they are too few. Inherent has no
     variance to tell a movement from noise by, and follows the view of the repeats."""
-    others = [one for one in members if one is not of and not one.twins.changed and not one.base.runs.is_null]
+    others = [one for one in members if one is not of and not one.twins.changed and not one.is_null]
     found: dict[View, Movement] = {}
     for view in _views(of):
         known = [

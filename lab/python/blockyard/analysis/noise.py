@@ -72,7 +72,7 @@ def spread(figures: Sequence[Figure]) -> student.Spread:
 
 
 def difference(
-    base: Figure, new: Figure, repeats: int, confidence: float, spread: student.Spread | None = None
+    base: Figure, new: Figure, repeats: int, confidence: float, spread: student.Spread = student.ALONE
 ) -> Difference:
     """`repeats`: how many there are on each side at least, whether the view shows them or not."""
     step = max(base.step, new.step)
