@@ -32,7 +32,7 @@ Ended run_case(const std::string& name, const std::string& environment = {}) {
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 void ends_well(const std::string& name) {
-  for (const char* const environment : {"", "BLOCKYARD_CHECK=1"}) {
+  for (const char* const environment : {"", "BLOCKYARD_CHECKS=1"}) {
     const Ended ended = run_case(name, environment);
     EXPECT_EQ(ended.status, 0) << environment << ended.output;
     EXPECT_EQ(ended.output, "");
@@ -82,7 +82,7 @@ TEST(LeakReport, can_be_had_on_request) {
 }
 
 void is_caught(const std::string& name, const std::string& sentence) {
-  const Ended ended = run_case(name, "BLOCKYARD_CHECK=1");
+  const Ended ended = run_case(name, "BLOCKYARD_CHECKS=1");
   EXPECT_NE(ended.status, 0);
 #if defined(__SANITIZE_ADDRESS__)
   // AddressSanitizer may report the access to the poisoned block before our own check does.

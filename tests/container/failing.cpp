@@ -13,8 +13,8 @@ namespace {
 
 constinit std::atomic<std::size_t> alive{0};
 
-// Before the first block, since the process decides once whether it is checked.
-__attribute__((constructor(101))) void watch_this_process() { setenv("BLOCKYARD_CHECK", "1", 1); }
+// Before the first block, since the process decides once whether it has checks.
+__attribute__((constructor(101))) void watch_this_process() { setenv("BLOCKYARD_CHECKS", "1", 1); }
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 
 namespace blockyard {
 
-/// The process is watched (BLOCKYARD_CHECK), so that the countdown sees every allocation of a block.
+/// The process is watched (BLOCKYARD_CHECKS), so that the countdown sees every allocation of a block.
 class Failing {
  public:
   /// After `countdown` more allocations, all fail.

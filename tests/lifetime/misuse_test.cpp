@@ -1,4 +1,4 @@
-// Checked processes report misuse, and only misuse.
+// Processes with checks report misuse, and only misuse.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ Outcome run(const std::string& name, const std::string& environment) {
 }
 
 void expect_caught(const std::string& name, const std::string& sentence, bool checked = true) {
-  const Outcome outcome = run(name, checked ? "BLOCKYARD_CHECK=1" : "");
+  const Outcome outcome = run(name, checked ? "BLOCKYARD_CHECKS=1" : "");
   EXPECT_NE(outcome.status, 0) << name << " was not noticed";
 #if defined(__SANITIZE_ADDRESS__)
   // A sanitizer may report it first, in its own words.
@@ -107,8 +107,11 @@ TEST(Misuse, a_leak_mode_that_is_none_is_said_once_and_none_is_on) {
               std::string("blockyard: BLOCKYARD_LEAKS=") + mode + " is not 0, 1 or 2; leak detection stays off\n");
   }
 }
-TEST(Misuse, correct_use_passes_in_checked_processes) {
-  const Outcome outcome = run("right_use", "BLOCKYARD_CHECK=1");
+TEST(Misuse, the_former_name_of_the_setting_turns_checks_on_too) {
+  EXPECT_NE(run("write_after_scope", "BLOCKYARD_CHECK=1").status, 0);
+}
+TEST(Misuse, correct_use_passes_with_checks) {
+  const Outcome outcome = run("right_use", "BLOCKYARD_CHECKS=1");
   EXPECT_EQ(outcome.status, 0) << outcome.said;
   EXPECT_EQ(outcome.said, "");
 }

@@ -35,7 +35,7 @@ void free_jobs(const std::vector<void*>& blocks) {
 
 TEST(TempJob, blocks_of_four_bytes_at_alignment_four_lie_at_most_twelve_bytes_apart) {
   if (lifetime::is_watched()) {
-    GTEST_SKIP() << "SKIPPED: this process is checked, where a block's size stands before it, too";
+    GTEST_SKIP() << "SKIPPED: this process has checks, where a block's size stands before it, too";
   }
   on_a_new_thread([] {
     std::byte* previous = static_cast<std::byte*>(job(4, 4));

@@ -74,7 +74,7 @@ BY_API void by_static_block_get_statistics(size_t stride, by_block_statistics* s
 BY_API void by_static_block_trim(void);
 
 /// Writes which static blocks are live to the file descriptor and returns how many there are. One line per type, with
-/// count and bytes, where types are counted: with BLOCKYARD_LEAKS=1 or 2 in the environment, in checked processes, and
+/// count and bytes, where types are counted: with BLOCKYARD_LEAKS=1 or 2 in the environment, with checks, and
 /// in code compiled with BLOCKYARD_COUNT_TYPES=1. Elsewhere one line per size, which names the types of that size.
 /// Allocates nothing. O(slabs), any thread.
 BY_API size_t by_block_leak_report(int descriptor);

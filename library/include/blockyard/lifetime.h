@@ -116,8 +116,8 @@ BY_API void by_rewindable_destroy(by_rewindable* arena);
 BY_API void* by_rewindable_alloc(by_rewindable* arena, size_t size, size_t alignment);
 
 /// Ends every block of the arena and keeps its memory. O(pieces). No thread may be inside by_rewindable_alloc()
-/// meanwhile. A checked process ends with a sentence when one is. Others stay memory-safe: a block handed out during
-/// the rewind lies in the arena's memory, and may overlap blocks handed out after it.
+/// meanwhile. With checks, the process ends with a sentence when one is. Without, it stays memory-safe: a block handed
+/// out during the rewind lies in the arena's memory, and may overlap blocks handed out after it.
 BY_API void by_rewindable_rewind(by_rewindable* arena);
 
 /// 1 unless an arena above this one was rewound since this one was made, else 0. O(depth).

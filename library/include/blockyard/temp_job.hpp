@@ -54,7 +54,7 @@ enum class BlockKind : std::uint32_t {
   followed,              ///< a temp job block that leak detection follows; `number` is its record
   outside,               ///< a temp block that did not fit its region; `number` is its index in the thread's table
   freed,                 ///< freed
-  hidden = 0xdddd'dddd,  ///< freed in a checked process, which fills headers too
+  hidden = 0xdddd'dddd,  ///< freed; with checks, which fill headers too
 };
 /// The 8 bytes before every block.
 struct BlockHeader {

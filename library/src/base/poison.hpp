@@ -1,4 +1,4 @@
-// Memory that no access may touch, in processes that are checked: by AddressSanitizer's or Valgrind's means where one
+// Memory that no access may touch, in processes with checks: by AddressSanitizer's or Valgrind's means where one
 // of them is there, else by a pattern.
 #pragma once
 

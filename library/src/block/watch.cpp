@@ -50,9 +50,10 @@ bool decide() {
 #if BLOCKYARD_CHECKED
   return true;
 #else
-  const char* const asked = std::getenv("BLOCKYARD_CHECK");
-  return base::under_valgrind() || base::under_address_sanitizer() ||
-         (asked != nullptr && std::strcmp(asked, "1") == 0);
+  const auto is_1 = [](const char* value) { return value != nullptr && std::strcmp(value, "1") == 0; };
+  // The second is a former name.
+  return base::under_valgrind() || base::under_address_sanitizer() || is_1(std::getenv("BLOCKYARD_CHECKS")) ||
+         is_1(std::getenv("BLOCKYARD_CHECK"));
 #endif
 }
 
@@ -143,13 +144,13 @@ class Watch {
   std::size_t count_ = 0;
 };
 
-bool process_is_checked() {
-  static const bool checked = decide();
-  return checked;
+bool process_has_checks() {
+  static const bool checks = decide();
+  return checks;
 }
 
 bool process_is_watched() {
-  static const bool watched = process_is_checked() || listener() != nullptr || leaks_wanted() != 0;
+  static const bool watched = process_has_checks() || listener() != nullptr || leaks_wanted() != 0;
   return watched;
 }
 
@@ -205,7 +206,7 @@ void* watch_allocate(Pool* pool) {
       return nullptr;
     }
     block = pool->watch->pop();
-    if (process_is_checked() && base::find_write(block, pool->stride, poison) != nullptr) {
+    if (process_has_checks() && base::find_write(block, pool->stride, poison) != nullptr) {
       fail("use after free (the block was written to while it was free)", block, pool->stride);
     }
   }
@@ -309,7 +310,7 @@ void free_in(const Slab* record, void* block) {
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_FREE(owner, block);
 #endif
-  if (process_is_checked()) {
+  if (process_has_checks()) {
     base::hide(block, owner->stride, poison);
   }
   owner->watch->push(block);  // if the ring cannot grow, the block is lost, which is safe

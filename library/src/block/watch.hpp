@@ -1,16 +1,16 @@
 // Watched pools: in a watched process, every allocate and free of a block takes the slow path, which checks or
 // announces it, however the calling code was compiled.
 //
-// A process is *checked* under Valgrind, with AddressSanitizer, in a checked build (BLOCKYARD_CHECKED), or with
-// BLOCKYARD_CHECK=1 in the environment. It is *watched* when it is checked, when a recorder listens to its blocks
+// A process has *checks* under Valgrind, with AddressSanitizer, in a checked build (BLOCKYARD_CHECKED), or with
+// BLOCKYARD_CHECKS=1 in the environment. It is *watched* when it has checks, when a recorder listens to its blocks
 // (base/observer.hpp, in builds with BLOCKYARD_OBSERVED), or when BLOCKYARD_LEAKS asks for reports. Both are decided
 // once, before the first block.
 //
-// A watched pool never gives a slab to the fast path: the allocator's `current` stays at by_block_no_slab. In checked
-// processes, freed blocks wait in a queue outside the blocks, so that all of their memory can be poison:
+// A watched pool never gives a slab to the fast path: the allocator's `current` stays at by_block_no_slab. With checks,
+// freed blocks wait in a queue outside the blocks, so that all of their memory can be poison:
 //   AddressSanitizer  poisons it, and reports any access with its stack
 //   Valgrind          knows pools, allocations and frees
-//   otherwise         a pattern fills it, which is checked when the block is handed out again: "use after free"
+//   otherwise         a pattern fills it, which is compared when the block is handed out again: "use after free"
 // A bit per block says whether it is live: "double free", "foreign free". A fault ends the process with one sentence.
 #pragma once
 
@@ -28,8 +28,8 @@ int leaks_wanted();
 
 /// Whether this process is watched. A load after the first call.
 bool process_is_watched();
-/// Whether it is checked. A load after the first call.
-bool process_is_checked();
+/// Whether it has checks. A load after the first call.
+bool process_has_checks();
 
 /// Makes a new pool a watched one; false when memory is exhausted.
 bool watch_pool(Pool* pool);

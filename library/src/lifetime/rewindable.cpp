@@ -50,8 +50,8 @@ struct by_rewindable {
   std::atomic<std::size_t> held{0};
   std::atomic<std::size_t> pieces{0};
   std::atomic<std::size_t> peak{0};
-  std::atomic<std::uint32_t> inside{0};  // in a checked process: threads inside allocate
-  std::atomic<bool> rewinding{false};    // in a checked process
+  std::atomic<std::uint32_t> inside{0};  // with checks: threads inside allocate
+  std::atomic<bool> rewinding{false};    // with checks
 };
 
 namespace {
@@ -130,10 +130,10 @@ std::size_t used_bytes(by_rewindable* arena) {
   return sum;
 }
 
-// In a checked process, ends the process when a rewind and an allocation overlap.
+// With checks, ends the process when a rewind and an allocation overlap.
 class Inside {
  public:
-  explicit Inside(by_rewindable* arena) : arena_(lifetime::is_checked() ? arena : nullptr) {
+  explicit Inside(by_rewindable* arena) : arena_(lifetime::has_checks() ? arena : nullptr) {
     if (arena_ != nullptr) {
       arena_->inside.fetch_add(1);
       if (arena_->rewinding.load()) {
@@ -240,7 +240,7 @@ void by_rewindable_rewind(by_rewindable* arena) {
   if (by_rewindable_is_valid(arena) == 0) {
     return;  // its pieces may be other blocks of the parent by now
   }
-  if (lifetime::is_checked()) {
+  if (lifetime::has_checks()) {
     arena->rewinding.store(true);
     if (arena->inside.load() != 0) {
       heap::report_fault("an arena was rewound while another thread allocates from it", arena);
@@ -257,7 +257,7 @@ void by_rewindable_rewind(by_rewindable* arena) {
     }
     arena->current.store(arena->first, std::memory_order_release);
   }
-  if (lifetime::is_checked()) {
+  if (lifetime::has_checks()) {
     arena->rewinding.store(false);
   }
 }

@@ -142,7 +142,7 @@ void end_watched_block(WatchedBlock& block) {
 void free_watched(ThreadState* state, TempRegion& region, void* block) {
   WatchedBlock* const found = find_block(state, address_of(block));
   if (found == nullptr || !found->live) {
-    if (is_checked()) {
+    if (has_checks()) {
       heap::report_fault("deallocate of no live temp block (freed already, of an earlier frame, or inside of a block)",
                          block);
     }

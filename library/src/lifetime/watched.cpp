@@ -10,9 +10,9 @@
 
 namespace blockyard::lifetime {
 
-bool is_checked() {
-  static const bool checked = block::process_is_checked();
-  return checked;
+bool has_checks() {
+  static const bool checks = block::process_has_checks();
+  return checks;
 }
 
 bool is_observed() {
@@ -25,15 +25,15 @@ bool is_observed() {
 }
 
 void hide(void* memory, std::size_t bytes) {
-  if (is_checked()) {
+  if (has_checks()) {
     base::hide(memory, bytes, dead_pattern);
   }
 }
 
-bool fills_hidden() { return is_checked() && base::hide_fills(); }
+bool fills_hidden() { return has_checks() && base::hide_fills(); }
 
 void check_untouched(const void* memory, std::size_t bytes) {
-  if (!is_checked()) {
+  if (!has_checks()) {
     return;
   }
   if (const void* const written = base::find_write(memory, bytes, dead_pattern)) {
@@ -43,13 +43,13 @@ void check_untouched(const void* memory, std::size_t bytes) {
 }
 
 void show(void* memory, std::size_t bytes) {
-  if (is_checked()) {
+  if (has_checks()) {
     base::show(memory, bytes);
   }
 }
 
 void show_fresh(void* memory, std::size_t bytes) {
-  if (is_checked()) {
+  if (has_checks()) {
     base::show(memory, bytes);
     std::memset(memory, fresh_pattern, bytes);
     base::show(memory, bytes);

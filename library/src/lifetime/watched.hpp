@@ -1,7 +1,7 @@
 // Watched processes, in which blocks of lifetimes are checked or announced: every call takes the slow path there.
 //
-// A process is checked when its block pools are (block/watch.hpp): in checked builds, with AddressSanitizer, under
-// Valgrind, with BLOCKYARD_CHECK=1. It is observed when a recorder listens to its blocks (base/observer.hpp). Both are
+// A process has checks when its block pools have (block/watch.hpp): in checked builds, with AddressSanitizer, under
+// Valgrind, with BLOCKYARD_CHECKS=1. It is observed when a recorder listens to its blocks (base/observer.hpp). Both are
 // decided once, before the first block.
 #pragma once
 
@@ -9,23 +9,23 @@
 
 namespace blockyard::lifetime {
 
-bool is_checked();
+bool has_checks();
 bool is_observed();
-inline bool is_watched() { return is_checked() || is_observed(); }
+inline bool is_watched() { return has_checks() || is_observed(); }
 
-/// What fills memory in checked processes.
+/// What fills memory with checks.
 inline constexpr unsigned char fresh_pattern = 0xcd;  ///< a new block
 inline constexpr unsigned char dead_pattern = 0xdd;   ///< no block
 
-/// In a checked process: hides memory that holds no block (base/poison.hpp).
+/// With checks: hides memory that holds no block (base/poison.hpp).
 void hide(void* memory, std::size_t bytes);
-/// Whether hide() fills memory with dead_pattern: in a checked process without AddressSanitizer and Valgrind.
+/// Whether hide() fills memory with dead_pattern: with checks without AddressSanitizer and Valgrind.
 bool fills_hidden();
 /// Where fills_hidden(): ends the process with a sentence if hidden memory was written to.
 void check_untouched(const void* memory, std::size_t bytes);
-/// In a checked process: makes memory usable; its contents are unspecified.
+/// With checks: makes memory usable; its contents are unspecified.
 void show(void* memory, std::size_t bytes);
-/// In a checked process: as show(), and fills it with fresh_pattern.
+/// With checks: as show(), and fills it with fresh_pattern.
 void show_fresh(void* memory, std::size_t bytes);
 
 /// Report a block to the recorder, if one listens.

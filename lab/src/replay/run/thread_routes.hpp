@@ -87,7 +87,7 @@ class ThreadRoutes {
     return block;
   }
 
-  // A region that is empty gives no block: that is a checked process, where nothing is known.
+  // A region that is empty gives no block: that is a process with checks, where nothing is known.
   static void count_overflow(RoutePart& part, const void* block) {
     const lifetime::TempRegion& region = lifetime::by_temp_region;
     if (region.bytes != 0 && reinterpret_cast<std::uintptr_t>(block) - region.begin >= region.bytes) ++part.overflowed;
