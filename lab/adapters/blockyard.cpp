@@ -17,21 +17,16 @@ int init(const by_adapter_setup* setup) {
   return blockyard::adapters::fail(*setup, "the system has no memory to populate for the journal's peak");
 }
 
-const by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = 0,
+constexpr by_adapter adapter = blockyard::adapters::described({
     .name = "blockyard",
     .version = BLOCKYARD_VERSION,
     .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
     .allocate = by_malloc,
     .allocate_zeroed = allocate_zeroed,
     .allocate_aligned = by_aligned_alloc,
     .reallocate = reallocate,
     .free = by_free,
-    .free_sized = nullptr,
-};
+});
 
 }  // namespace
 

@@ -60,21 +60,14 @@ void* reallocate(void* block, size_t, size_t, size_t size) {
 
 int init(const by_adapter_setup* setup);
 
-by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE,
+by_adapter adapter = blockyard::adapters::described({
     .name = "dlmalloc",
-    .version = "",
+    .flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE,
     .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
-    .allocate = nullptr,
     .allocate_zeroed = allocate_zeroed,
     .allocate_aligned = allocate_aligned,
     .reallocate = reallocate,
-    .free = nullptr,
-    .free_sized = nullptr,
-};
+});
 
 Library& library() {
   static Library loaded("libboost_container.so.1.74.0");

@@ -61,21 +61,14 @@ void* reallocate_by_copy(void* block, size_t old_size, size_t old_alignment, siz
 
 int init(const by_adapter_setup* setup);
 
-by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE,
+by_adapter adapter = blockyard::adapters::described({
     .name = "foreign",
-    .version = "",
+    .flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE,
     .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
-    .allocate = nullptr,
     .allocate_zeroed = zeroed_by_malloc,
     .allocate_aligned = aligned_by_malloc,
     .reallocate = reallocate_by_copy,
-    .free = nullptr,
-    .free_sized = nullptr,
-};
+});
 
 // realloc's result is aligned as malloc's: a larger alignment of the old block is not kept.
 void* reallocate_by_copy(void* block, size_t old_size, size_t old_alignment, size_t size) {

@@ -23,21 +23,17 @@ void* reallocate(void* block, size_t, size_t, size_t size) { return realloc(bloc
 int init(const by_adapter_setup* setup);
 void thread_start();
 
-const by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = 0,
+const by_adapter adapter = blockyard::adapters::described({
     .name = "glibc",
     .version = gnu_get_libc_version(),
     .init = init,
     .thread_start = thread_start,
-    .thread_stop = nullptr,
     .allocate = malloc,
     .allocate_zeroed = allocate_zeroed,
     .allocate_aligned = memalign,
     .reallocate = reallocate,
     .free = free,
-    .free_sized = nullptr,
-};
+});
 
 int init(const by_adapter_setup* setup) {
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;

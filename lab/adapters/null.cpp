@@ -51,21 +51,16 @@ int init(const by_adapter_setup* setup) {
   return map_buffer(bytes) ? 0 : fail(*setup, "the system has no memory for a buffer as large as the journal's peak");
 }
 
-const by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = 0,
+constexpr by_adapter adapter = blockyard::adapters::described({
     .name = "null",
     .version = BLOCKYARD_VERSION,
     .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
     .allocate = allocate,
     .allocate_zeroed = allocate,
     .allocate_aligned = allocate_aligned,
     .reallocate = reallocate,
     .free = release,
-    .free_sized = nullptr,
-};
+});
 
 }  // namespace
 

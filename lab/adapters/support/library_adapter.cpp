@@ -16,21 +16,12 @@ void* reallocate(void* block, size_t, size_t, size_t size) { return library_real
 
 int init(const by_adapter_setup* setup);
 
-by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = 0,
+by_adapter adapter = described({
     .name = "",
-    .version = "",
     .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
-    .allocate = nullptr,
     .allocate_zeroed = allocate_zeroed,
-    .allocate_aligned = nullptr,
     .reallocate = reallocate,
-    .free = nullptr,
-    .free_sized = nullptr,
-};
+});
 
 int init(const by_adapter_setup* setup) {
   if (check_abi(*setup) != 0) return 1;

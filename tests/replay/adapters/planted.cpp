@@ -32,9 +32,9 @@
 #include <string>
 #include <thread>
 
-#include "blockyard/adapter.h"
 #include "blockyard/detail/visibility.h"
 #include "option.hpp"
+#include "support/setup.hpp"
 
 namespace {
 
@@ -242,21 +242,16 @@ int init(const by_adapter_setup* setup) {
   return 0;
 }
 
-const by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = 0,
+constexpr by_adapter adapter = blockyard::adapters::described({
     .name = "planted",
     .version = "1",
     .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
     .allocate = allocate,
     .allocate_zeroed = allocate,
     .allocate_aligned = allocate_aligned,
     .reallocate = reallocate,
     .free = release,
-    .free_sized = nullptr,
-};
+});
 
 }  // namespace
 
