@@ -1,18 +1,28 @@
 """What bench/lifetime/run makes of its measurements: ratios net of the loop, their spread, and the fastest peer."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-SUMMARY = Path(__file__).parents[2] / "bench" / "lifetime" / "summary.awk"
+ROOT = Path(__file__).parents[2]
 OURS = ("nothing", "temp", "temp-cursor", "temp-job")
 
 
 def summary(rows: list[tuple[str, str, float, float, float]]) -> list[str]:
-    lines = "".join(f"{subject} {how} {take} {back} {end} 21.5\n" for subject, how, take, back, end in rows)
-    done = subprocess.run(
-        ["awk", "-v", "size=32", "-v", "repeats=3", "-f", str(SUMMARY)],
-        input=lines, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        lines = Path(folder) / "lines"
+        lines.write_text(
+            "".join(f"{subject} {how} {take} {back} {end} 21.5\n" for subject, how, take, back, end in rows)
+        )
+        paths = os.pathsep.join(str(ROOT / place) for place in ("lab/python", "bench/results"))
+        done = subprocess.run(
+            [sys.executable, ROOT / "bench" / "lifetime" / "result.py", lines, "3", "32"],
+            env=os.environ | {"PYTHONPATH": paths, "BLOCKYARD_BUILD": folder},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert (Path(folder) / "results" / "lifetime.json").is_file()
     return done.stdout.splitlines()
 
 
