@@ -31,105 +31,58 @@ PRELOADS = {"glibc": None, "mimalloc": "libmimalloc.so.2", "jemalloc": "libjemal
 class Workload:
     title: str
     n: int
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    """Implementation, and the mallocs it is run on."""
-    note: str = ""
+    implementations: str
+    """Their names; `/*` behind those that are run on each malloc, the others on glibc's."""
     case: str = ""
     """The workload's name in bench_containers, where several sizes share one."""
     repeats: int = sys.maxsize
     """At most so many, where one takes long."""
 
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Implementation, malloc, and the name of its row."""
+        named = [(name.removesuffix("/*"), name.endswith("/*")) for name in self.implementations.split()]
+        return [
+            (name, malloc, f"{name}/{malloc}" if on_each else name)
+            for name, on_each in named
+            for malloc in (PRELOADS if on_each else ("glibc",))
+        ]
 
-ALL_MALLOCS = ("glibc", "mimalloc", "jemalloc")
-OWN = ("glibc",)
-HUGE = "Blockyard's memory is in huge pages beyond 2 MiB; peers' memory is as they ask for it."
 
 WORKLOADS = {
     "list": Workload(
         "List<int>, 10 million",
         10_000_000,
-        (
-            ("List", OWN),
-            ("List-direct", OWN),
-            ("std", ALL_MALLOCS),
-            ("std+allocator", OWN),
-            ("std+block_resource", OWN),
-            ("std+pmr-pool", OWN),
-            ("boost+node_allocator", OWN),
-            ("boost+adaptive_pool", OWN),
-            ("std+foonathan", OWN),
-            ("plf::colony", OWN),
-        ),
-        HUGE,
+        "List List-direct std/* std+allocator std+block_resource std+pmr-pool boost+node_allocator "
+        "boost+adaptive_pool std+foonathan plf::colony",
     ),
     "hash-map": Workload(
         "HashMap<int, int>, 10 million, keys in order, found shuffled",
         10_000_000,
-        (
-            ("HashMap", OWN),
-            ("HashMap-direct", OWN),
-            ("absl::flat_hash_map", OWN),
-            ("absl::node_hash_map", OWN),
-            ("std", ALL_MALLOCS),
-            ("std+allocator", OWN),
-            ("std+pmr-pool", OWN),
-            ("std+node_allocator", OWN),
-        ),
-        HUGE,
+        "HashMap HashMap-direct absl::flat_hash_map absl::node_hash_map std/* std+allocator std+pmr-pool "
+        "std+node_allocator",
     ),
     "hash-map-string": Workload(
-        "HashMap<int, std::string>, 10 million",
-        10_000_000,
-        (("HashMap", OWN), ("HashMap-direct", OWN), ("std", ALL_MALLOCS), ("std+allocator", OWN)),
-        HUGE,
+        "HashMap<int, std::string>, 10 million", 10_000_000, "HashMap HashMap-direct std/* std+allocator"
     ),
     "ordered-map": Workload(
         "RBMap<int, int>, 1 million random keys",
         1_000_000,
-        (
-            ("RBMap", OWN),
-            ("RBMap-direct", OWN),
-            ("std", ALL_MALLOCS),
-            ("std+allocator", OWN),
-            ("std+pmr-pool", OWN),
-            ("boost+node_allocator", OWN),
-            ("boost+adaptive_pool", OWN),
-            ("absl::btree_map", OWN),
-        ),
-        HUGE,
+        "RBMap RBMap-direct std/* std+allocator std+pmr-pool boost+node_allocator boost+adaptive_pool absl::btree_map",
     ),
     "blocks": Workload(
         "A million 32-byte blocks",
         1_000_000,
-        (
-            ("BlockAllocator", OWN),
-            ("StaticBlockAllocator", OWN),
-            ("PagedAllocator", OWN),
-            ("malloc", ALL_MALLOCS),
-            ("pmr-pool", OWN),
-            ("foonathan", OWN),
-        ),
-        HUGE,
+        "BlockAllocator StaticBlockAllocator PagedAllocator malloc/* pmr-pool foonathan",
     ),
-    "threads-fill": Workload(
-        "Eight threads, a HashMap of 1 million each",
-        1_000_000,
-        (("HashMap", OWN), ("HashMap-malloc", ALL_MALLOCS), ("std", ALL_MALLOCS)),
-        HUGE,
-    ),
+    "threads-fill": Workload("Eight threads, a HashMap of 1 million each", 1_000_000, "HashMap HashMap-malloc/* std/*"),
     "threads-hand-over": Workload(
-        "Allocated on one thread, freed on seven",
-        4_000_000,
-        (("StaticBlockAllocator", OWN), ("malloc", ALL_MALLOCS)),
-        HUGE,
+        "Allocated on one thread, freed on seven", 4_000_000, "StaticBlockAllocator malloc/*"
     ),
     "threads-exchange": Workload(
-        "Two threads that free each other's blocks",
-        4_000_000,
-        (("StaticBlockAllocator", OWN), ("heap", OWN), ("malloc", ALL_MALLOCS)),
-        HUGE,
+        "Two threads that free each other's blocks", 4_000_000, "StaticBlockAllocator heap malloc/*"
     ),
-    "threads-moved": Workload("A HashMap moved to another thread", 1_000_000, (("HashMap", OWN),), HUGE),
+    "threads-moved": Workload("A HashMap moved to another thread", 1_000_000, "HashMap"),
 }
 
 KEYS = {
@@ -155,26 +108,14 @@ def key_sizes(kind: str, keys: str) -> tuple[int, ...]:
 
 def key_workloads() -> Iterator[tuple[str, Workload]]:
     """One distribution of keys and one size each: inserted, found, missed, followed from one to the next, erased."""
-    peers = {
-        "hash": ("HashMap", "absl::node_hash_map", "absl::flat_hash_map", "std"),
-        "ordered": ("RBMap", "absl::btree_map", "std"),
-    }
+    peers = {"hash": "HashMap absl::node_hash_map absl::flat_hash_map std", "ordered": "RBMap absl::btree_map std"}
     for kind, names in peers.items():
         for keys, told in KEYS.items():
             if kind == "ordered" and keys == "addresses":
                 continue
             for n in key_sizes(kind, keys):
-                yield (
-                    f"{kind}-{keys}-{n}",
-                    Workload(
-                        f"{names[0]}, {n} keys: {told}",
-                        n,
-                        tuple((name, OWN) for name in names),
-                        HUGE,
-                        f"{kind}-{keys}",
-                        3,
-                    ),
-                )
+                title = f"{names.split()[0]}, {n} keys: {told}"
+                yield f"{kind}-{keys}-{n}", Workload(title, n, names, f"{kind}-{keys}", 3)
 
 
 WORKLOADS |= dict(key_workloads())
@@ -187,7 +128,7 @@ class Bar:
     phase: str
     peer: str
     peer_phase: str
-    at_most: float
+    target: float
 
 
 STATIC = 1.05
@@ -205,15 +146,8 @@ def bars() -> Iterator[Bar]:
     yield from on("list", "List", "List-direct", ("insert", STATIC), ("iterate", STATIC), ("total", STATIC))
     yield from on("hash-map", "HashMap", "absl::node_hash_map", ("insert", 0.5), ("find", 0.75))
     yield from on("hash-map", "HashMap", "absl::flat_hash_map", ("insert", 1.5), ("find", 1.1), ("iterate", 0.6))
-    yield from on(
-        "hash-map",
-        "HashMap",
-        "HashMap-direct",
-        ("insert", STATIC),
-        ("find", STATIC),
-        ("iterate", STATIC),
-        ("total", STATIC),
-    )
+    same = [(phase, STATIC) for phase in ("insert", "find", "iterate", "total")]
+    yield from on("hash-map", "HashMap", "HashMap-direct", *same)
     for keys in ("random", "addresses", "strings", "paths"):
         for n in HASH_SIZES:
             phases = (("find", 1.0 if n < LARGE else 0.75), ("miss", 1.0), ("insert", 0.7), ("erase", 0.7))
@@ -262,10 +196,6 @@ BYTES = {("list", "List"): 24.5, ("hash-map", "HashMap"): 34.0, ("ordered-map", 
 
 Figures = dict[str, dict[str, list[float]]]
 """Row, phase: the value of each repeat."""
-
-
-def row_name(implementation: str, malloc: str, mallocs: tuple[str, ...]) -> str:
-    return implementation if len(mallocs) == 1 else f"{implementation}/{malloc}"
 
 
 BROUGHT_IN = 1 << 30
@@ -317,8 +247,7 @@ def plan(names: list[str], repeats: int, barred_only: bool) -> list[Run]:
     runs = []
     for name in names:
         barred = {row for bar in bars() if bar.workload == name for row in (bar.ours, bar.peer)}
-        cases = [(i, m, row_name(i, m, mallocs)) for i, mallocs in WORKLOADS[name].rows for m in mallocs]
-        cases = [case for case in cases if not barred_only or case[2] in barred]
+        cases = [case for case in WORKLOADS[name].rows if not barred_only or case[2] in barred]
         for repeat in range(min(repeats, WORKLOADS[name].repeats)):
             runs += [Run(name, *case, repeat) for case in (cases if repeat % 2 == 0 else reversed(cases))]
     return runs
@@ -350,7 +279,7 @@ class Results:
     def of(self, name: str) -> Figures:
         """A workload's figures, rows in the order of the table."""
         figures: Figures = {}
-        rows = [row_name(i, m, mallocs) for i, mallocs in WORKLOADS[name].rows for m in mallocs]
+        rows = [row for _, _, row in WORKLOADS[name].rows]
         for run in sorted((run for run in self.figures if run.workload == name), key=lambda run: rows.index(run.row)):
             for phase, value in with_totals(self.figures[run]).items():
                 figures.setdefault(run.row, {}).setdefault(phase, []).append(value)
@@ -386,7 +315,7 @@ def show(name: str, figures: Figures) -> None:
     counts = str(min(processes)) if min(processes) == max(processes) else f"{min(processes)} to {max(processes)}"
     phases = list(dict.fromkeys(phase for row in figures.values() for phase in row))
     print(f"\n{workload.title}: CPU ns an operation, medians of {counts} processes each")
-    print(workload.note)
+    print("Blockyard's memory is in huge pages beyond 2 MiB; peers' memory is as they ask for it.")
     for begin in range(0, len(phases), 6):
         some = phases[begin : begin + 6]
         widths = [max(len(phase), 7) for phase in some]
@@ -431,7 +360,7 @@ def bytes_used(results: dict[str, Figures]) -> Iterator[tuple[str, str, float, f
 
 
 def judge(results: dict[str, Figures]) -> None:
-    lines = [(f"{one.bar.workload}: {one.text}", one.ratio, one.bar.at_most) for one in verdicts(results)]
+    lines = [(f"{one.bar.workload}: {one.text}", one.ratio, one.bar.target) for one in verdicts(results)]
     for workload, row, used, at_most in bytes_used(results):
         lines.append((f"{workload}: {row} bytes an element", used, at_most))
     if lines:
@@ -470,19 +399,7 @@ def kept(results: dict[str, Figures], peak_gb: float | None, sizes: dict[str, in
             }
             for name, figures in results.items()
         },
-        "ratios": [
-            {
-                "workload": bar.workload,
-                "ours": bar.ours,
-                "phase": bar.phase,
-                "peer": bar.peer,
-                "peer_phase": bar.peer_phase,
-                "target": bar.at_most,
-                "cold": found.get(""),
-                "warm": found.get("_warm"),
-            }
-            for bar, found in ratios.items()
-        ],
+        "ratios": [{**vars(bar), "cold": found.get(""), "warm": found.get("_warm")} for bar, found in ratios.items()],
         "sizes": {what: {"target": target, "value": value} for what, (target, value) in told.items()},
     }
 
