@@ -97,7 +97,7 @@ class RunOptions:
     causes_above_ns: int = _option(
         CAUSES_ABOVE_NS,
         "--causes-above",
-        "Events of so many nanoseconds and more carry why they were slow; 0 looks at none.  [250]",
+        "Find out why events of NS nanoseconds and more were slow; 0 turns it off.  [250]",
         absent=0,
         parse=_causes_above,
         in_file=int,
@@ -107,8 +107,8 @@ class RunOptions:
     pollute_bytes: int = _option(
         0,
         "--pollute",
-        "Walk so much of the program's own memory between events (64K, 8M), so that the allocator's data are as cold "
-        "as in a game.  [0]",
+        "Walk through this much other memory between events (64K, 8M), so that the allocator's data are as cold as "
+        "in a game.  [0]",
         parse=_pollute,
         in_file=(int, str),
         metavar="BYTES",
@@ -116,14 +116,14 @@ class RunOptions:
     in_order: bool = _option(
         False,
         "--in-order",
-        "Begin each event when all before it in the journal are over, on whatever thread, and keep each thread on one "
-        "core: every repeat does the same work, and none waits for another thread's lock.",
+        "Begin each event after all earlier ones in the journal, of every thread, and keep each thread on one core: "
+        "every repeat does the same work, and none waits for another thread's lock.",
     )
     keep_awake: bool = _option(
         False,
         "--keep-awake",
-        "Run a loop of the kernel's class for idle work on each core, so that none falls asleep between events: as in "
-        "a busy program, and steadier on a virtual machine.",
+        "Run an idle-priority loop on each core, so that none sleeps between events: as in a busy program, steadier on "
+        "a virtual machine.",
         in_traces=False,
     )
     stream_above_mib: float | None = _option(

@@ -14,7 +14,7 @@ from blockyard import journal_tool, native, options
 @click.argument("journal", type=click.Path(path_type=Path))
 @options.output_journal
 @click.option(
-    "--plain", is_flag=True, help="Text: only the study's lines; leave out the # lines that say what its form can't."
+    "--plain", is_flag=True, help="Text: only lines of events, without the # lines that hold everything else."
 )
 @click.option(
     "--join-realloc", is_flag=True, help="A free and an allocation of the same instant and thread become one realloc."
@@ -38,7 +38,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write JOURNAL in another form: .byj, or the text form of the Doom 3 study.
+    """Write JOURNAL in another form: .byj, or text with an event per line.
 
     JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording. Nothing is lost from .byj to text and
     back, unless --plain.

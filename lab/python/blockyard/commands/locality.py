@@ -25,7 +25,7 @@ _UNFINISHED = ".locality.partial"
 _EPILOG = """\b
 Example: blockyard locality --preset study -o locality
          blockyard locality -a temp,temp-job,glibc --size 64 --align 16 -o d
-         blockyard locality --draw FILES-OF-THE-C#-TEST -o pictures"""
+         blockyard locality --draw locality -o pictures"""
 
 
 @click.command(short_help="How far apart allocators place blocks, and how fast.", epilog=_EPILOG)
@@ -45,14 +45,16 @@ Example: blockyard locality --preset study -o locality
     help="First allocate 20,000 blocks of many sizes and free half of them: a heap that has been in use.",
 )
 @click.option(
-    "--preset", type=click.Choice(["study"]), help="1000 blocks of 4 bytes, aged, temp full at allocation 819."
+    "--preset",
+    type=click.Choice(["study"]),
+    help="The test of jacksondunstan.com/articles/5406: 1000 blocks of 4 bytes, aged, temp full at allocation 819.",
 )
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Processes per allocator.")
 @click.option(
     "--draw",
     type=click.Path(path_type=Path),
     metavar="FILES",
-    help="Measure nothing: draw the study's files in this folder, of whichever program wrote them.",
+    help="Measure nothing: draw the CSV files in this folder, whichever program wrote them.",
 )
 @options.output_folder("Where files and pictures go: new, empty, or an earlier result of this command.")
 def command(
@@ -69,8 +71,8 @@ def command(
 ) -> None:
     """Allocate many equal blocks and free them: how long, and how far apart.
 
-    Each allocator and repeat has a process of its own. DIR gets the study's files (NAME_times.csv, NAME_distances.csv,
-    NAME_buckets.csv), locality.csv with the table, and pictures of times, distances and buckets.
+    Each allocator and repeat has a process of its own. DIR gets CSV files (NAME_times, NAME_distances, NAME_buckets),
+    locality.csv with the table, and pictures of times, distances and buckets.
     """
     if draw is not None:
         _refuse_measuring()

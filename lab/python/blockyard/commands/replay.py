@@ -51,7 +51,7 @@ Examples:
     "--trace",
     is_flag=True,
     default=None,
-    help="Add a run of each in which every event's system calls are written down and nothing is measured.",
+    help="Add a run of each that records every event's system calls and measures nothing.",
 )
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
