@@ -7,6 +7,7 @@
 #include "samples/frames.hpp"
 #include "samples/groups.hpp"
 #include "samples/samples.h"
+#include "samples/stack_cells.hpp"
 #include "samples/tiles.hpp"
 
 using namespace blockyard::samples;
@@ -17,6 +18,10 @@ struct by_samples_digest : Digest {
 
 struct by_samples_bins {
   std::vector<Grid> grids;
+};
+
+struct by_samples_cells : StackCells {
+  using StackCells::StackCells;
 };
 
 namespace {
@@ -118,6 +123,35 @@ int by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t row
 int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                            const by_samples_grouping* grouping, double* sums, double* weighted) try {
   group_times(translated(runs, run_count), rows, *grouping, sums, weighted);
+  return 0;
+} catch (const std::bad_alloc&) {
+  return 1;
+}
+
+int by_samples_stack_events(const void* rows, uint64_t count, const by_samples_stack_source* source,
+                            const by_samples_stack_rows* found, double* sums) try {
+  stack_events({static_cast<const Row*>(rows), count}, *source, *found, sums);
+  return 0;
+} catch (const std::bad_alloc&) {
+  return 1;
+}
+
+by_samples_cells* by_samples_cells_new(const void* rows, uint64_t count, const by_samples_stack_rows* stacks,
+                                       const uint32_t* place_of_node, uint32_t places, uint32_t columns) try {
+  const std::span<const Row> all{static_cast<const Row*>(rows), count};
+  return new by_samples_cells(all, *stacks, place_of_node, places, columns);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void by_samples_cells_delete(by_samples_cells* cells) { delete cells; }
+
+uint64_t by_samples_cells_count(const by_samples_cells* cells, uint32_t kind) { return cells->count(kind); }
+
+void by_samples_cells_join(by_samples_cells* cells) { cells->join(); }
+
+int by_samples_cells_copy(const by_samples_cells* cells, const by_samples_cell_columns* found, uint32_t* group) try {
+  cells->copy(found, group);
   return 0;
 } catch (const std::bad_alloc&) {
   return 1;

@@ -60,7 +60,9 @@ inline std::uint32_t net(std::uint32_t raw, std::uint32_t floor, double scale) {
   if (raw == saturated) return saturated;
   const std::uint32_t ticks = raw > floor ? raw - floor : 0;
   if (scale == 1.0) return ticks;
-  const double scaled = std::nearbyint(ticks * scale);
+  // To the nearest, as std::nearbyint(), which is a call: numbers of this size have no place for a fraction.
+  constexpr double whole = 1ULL << 52;
+  const double scaled = (ticks * scale + whole) - whole;
   return scaled < saturated ? static_cast<std::uint32_t>(scaled) : saturated;
 }
 

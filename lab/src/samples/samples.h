@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define BY_SAMPLES_ABI 6u
+#define BY_SAMPLES_ABI 7u
 #define BY_SAMPLES_API __attribute__((visibility("default")))
 
 /// One repeat of one allocator; `rows` as in samples.npy, any alignment.
@@ -105,8 +105,38 @@ typedef struct by_samples_grouping {
   const double* attributed;  ///< run_count * frame_count
 } by_samples_grouping;
 
+/// The call stacks of a journal's events, and how time is cut into columns.
+typedef struct by_samples_stack_source {
+  const uint32_t* node_of_event;
+  uint64_t event_count;
+  uint32_t node_count;   ///< what is not below it has no stack
+  const uint32_t* pair;  ///< by event: of an allocation the event that ends its block
+  uint64_t pair_count;
+  double columns_per_ns;
+  uint32_t columns;  ///< stretches of time, fewer than UINT16_MAX; what started later falls into the last
+} by_samples_stack_source;
+
+/// By row.
+typedef struct by_samples_stack_rows {
+  uint32_t* node;    ///< node_count where the event has no stack
+  uint16_t* column;  ///< in which it started
+  uint16_t* died;    ///< in which the block that it gave ends; UINT16_MAX where no row says so
+} by_samples_stack_rows;
+
+/// Cells by column, then by place.
+typedef struct by_samples_cell_columns {
+  uint32_t* occupied;  ///< by column: how many cells; added to what stands there
+  uint32_t* place;     ///< by cell
+  uint32_t* calls;     ///< by cell; added to what stands there
+  uint64_t* bytes;     ///< by cell; added to what stands there
+} by_samples_cell_columns;
+
+/// Cells of allocations, of frees by the stack that freed, and of blocks' ends by the stack that allocated.
+enum { by_samples_cell_kinds = 3 };
+
 typedef struct by_samples_digest by_samples_digest;
 typedef struct by_samples_bins by_samples_bins;
+typedef struct by_samples_cells by_samples_cells;
 
 BY_SAMPLES_API uint32_t by_samples_abi(void);
 
@@ -154,11 +184,32 @@ BY_SAMPLES_API int by_samples_tile(const by_samples_run* runs, uint32_t run_coun
                                    const by_samples_tile_frame* frame, const uint64_t* single, size_t single_count,
                                    uint32_t threads, uint32_t* counts, uint32_t* latencies);
 
-/// Allocator time by group, in ticks: all runs together. Adds 3 * group_count sums to `sums`, and as many weighted
-/// ones to `weighted` where frames are given; as-run, then inherent, then attributed. A digest must have found no
-/// fault in the rows. Returns 0, or 1 when out of memory. O(rows * runs).
+/// Allocator time by group, in ticks: all runs together. Adds to `sums`, and where frames are given with their weights
+/// to `weighted`: for each group three, which are as-run, inherent and attributed. A digest must have found no fault in
+/// the rows. Returns 0, or 1 when out of memory. O(rows * runs).
 BY_SAMPLES_API int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                           const by_samples_grouping* grouping, double* sums, double* weighted);
+
+/// Joins rows of one run with call stacks. Adds to `sums`, which has four times node_count + 1: by node the
+/// allocations, their bytes, the frees, and the bytes of blocks whose end a row says. Returns 0, or 1 when out of
+/// memory. O(rows).
+BY_SAMPLES_API int by_samples_stack_events(const void* rows, uint64_t count, const by_samples_stack_source* source,
+                                           const by_samples_stack_rows* found, double* sums);
+
+/// The cells of rows whose nodes have a place each, below `places`; NULL when out of memory. What is given must stay
+/// there. O(rows).
+BY_SAMPLES_API by_samples_cells* by_samples_cells_new(const void* rows, uint64_t count,
+                                                      const by_samples_stack_rows* stacks,
+                                                      const uint32_t* place_of_node, uint32_t places, uint32_t columns);
+BY_SAMPLES_API void by_samples_cells_delete(by_samples_cells* cells);
+/// How many there are of a kind.
+BY_SAMPLES_API uint64_t by_samples_cells_count(const by_samples_cells* cells, uint32_t kind);
+/// Makes every two neighbouring columns one.
+BY_SAMPLES_API void by_samples_cells_join(by_samples_cells* cells);
+/// Fills one of `found` for each kind, and by row the number of its cell: those of frees come after all of allocations.
+/// Returns 0, or 1 when out of memory. O(rows).
+BY_SAMPLES_API int by_samples_cells_copy(const by_samples_cells* cells, const by_samples_cell_columns* found,
+                                         uint32_t* group);
 
 #ifdef __cplusplus
 }

@@ -75,7 +75,8 @@ class BySite:
 
     def in_frame(self, one: AllocatorFigures, frame: WorstFrame) -> list[Part]:
         """Who fills the frame, most time first."""
-        return self._parts(*worst_frames.events_of(one, frame))
+        key = ("frame by site", id(self), frame.frame, frame.repeat)
+        return one.once(key, lambda: self._parts(*worst_frames.events_of(one, frame)))
 
     def tails(self, one: AllocatorFigures, count: int) -> list[Tail]:
         """Of the sites with most events, as far as their events support a p99.9."""

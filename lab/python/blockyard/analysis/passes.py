@@ -343,14 +343,14 @@ def group_times(
         raise ValueError("not a group and a frame for each row")
     addresses = [of.ctypes.data for of in kept] + [None] * (5 - len(kept))
     grouping = _Grouping(addresses[0], groups, addresses[1], frames, *addresses[2:])
-    sums = np.zeros((3, groups))
-    weighted = None if weights is None else np.zeros((3, groups))
+    sums = np.zeros((groups, 3))
+    weighted = None if weights is None else np.zeros((groups, 3))
     failed = _library().by_samples_group_times(
         native_runs, len(runs), count, grouping, sums.ctypes.data, None if weighted is None else weighted.ctypes.data
     )
     if failed:
         raise MemoryError
-    return sums, weighted
+    return sums.T, None if weighted is None else weighted.T
 
 
 def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:

@@ -7,7 +7,7 @@ from functools import cache
 from blockyard import native
 from blockyard.errors import UserError
 
-ABI = 6
+ABI = 7
 """BY_SAMPLES_ABI of samples.h. Goes up with any change of what a call there takes, does or returns."""
 _NAME = "libblockyard-samples.so"
 

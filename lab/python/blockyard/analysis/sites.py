@@ -136,9 +136,12 @@ class Sites:
         """Sites by function. Functions that the regular expression `skip` matches do not speak for a stack."""
         if skip not in self._grouped:
             speakers = self.speaker if skip is None else self.speakers(skip)
-            spoken = self.label[speakers]
+            speaks = np.zeros(len(self.label), bool)
+            speaks[speakers] = True
+            spoken = self.label[speaks]
             keys = spoken["function"].astype(np.uint64) << np.uint64(32) | spoken["module"]
-            found, by_node = np.unique(keys, return_inverse=True)
+            found, group = np.unique(keys, return_inverse=True)
+            by_node = group[(np.cumsum(speaks) - 1)[speakers]]
             functions, modules = (found >> np.uint64(32)).tolist(), (found & np.uint64(NONE)).tolist()
             names = [self.texts[one] for one in functions]
             self._grouped[skip] = Groups(by_node, [*names, NO_STACK], [*(self.texts[one] for one in modules), ""])

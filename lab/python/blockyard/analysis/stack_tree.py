@@ -35,7 +35,9 @@ class Grown:
 
     def __init__(self, found: Sites, weights: np.ndarray, singles: np.ndarray, skip: str | None = None) -> None:
         self._full = _Full(found, skip)
-        self._used = np.union1d(np.flatnonzero(weights.any(axis=0)), singles)
+        used = weights.any(axis=0)
+        used[singles] = True
+        self._used = np.flatnonzero(used)
         self._singles = singles
         self._ends = self._full.ends(self._used)
         self._shares = self._full.shares(self._ends, weights)
@@ -71,8 +73,7 @@ def _numbered(
     old = np.flatnonzero(kept)
     number[old] = np.arange(len(old), dtype=np.uint32)
     used, label = np.unique(labels[old], return_inverse=True)
-    words = [full.words(int(one)) for one in used]
-    return Tree(number[parents[old]], label.astype(np.uint32), words, number[site], number[exact])
+    return Tree(number[parents[old]], label.astype(np.uint32), full.words(used), number[site], number[exact])
 
 
 class _Full:
@@ -81,7 +82,7 @@ class _Full:
     def __init__(self, found: Sites, skip: str | None) -> None:
         self._sites = found
         self._speaker = found.speaker if skip is None else found.speakers(skip)
-        self._rows, label_number = np.unique(np.asarray(found.label), return_inverse=True)
+        self._rows, label_number = _distinct(found.label)
         self.others = len(self._rows)
         # A node of the sites becomes a place for each of its functions, outermost first; events without a stack get
         # one behind them all.
@@ -147,6 +148,8 @@ class _Full:
         """Marks these nodes and all above them, in their order, while there is room for a whole stack."""
         room, parent = most, self.parent.tolist()
         for end in ends.tolist():
+            if not room:
+                break
             path = []
             at = end
             while at >= 0 and not kept[at]:
@@ -163,22 +166,44 @@ class _Full:
             found[level] = np.where(kept[level], level, found[self.parent[level]])
         return found
 
-    def words(self, label: int) -> Label:
-        if label >= self.others:
-            return Label(OTHERS if label == self.others else NO_STACK, "", 0, "")
+    def words(self, labels: np.ndarray) -> list[Label]:
+        """Of labels that rise: those of no function are the last."""
         texts = self._sites.texts
-        function, file, line, module = self._rows[label].tolist()
-        return Label(texts[function], texts[file], line, texts[module])
+        found = [
+            Label(texts[function], texts[file], line, texts[module])
+            for function, file, line, module in self._rows[labels[labels < self.others]].tolist()
+        ]
+        return found + [
+            Label(text, "", 0, "") for at, text in ((0, OTHERS), (1, NO_STACK)) if self.others + at in labels
+        ]
 
 
 def _levels(above: np.ndarray) -> list[np.ndarray]:
     """Nodes by how many stand above them. `above` is -1 for none."""
-    depth, at = (above >= 0).astype(np.int64), above.copy()
-    while len(open := np.flatnonzero(at >= 0)):  # each time twice as far
-        depth[open] += depth[at[open]]
-        at[open] = at[at[open]]
-    order = np.argsort(depth, kind="stable")
+    depth, at = (above >= 0).astype(np.int32), above.astype(np.int32)
+    open = np.flatnonzero(depth)
+    while len(open):  # each time twice as far
+        there = at[open]
+        depth[open] += depth[there]
+        at[open] = at[there]
+        open = open[at[open] >= 0]
+    # NumPy sorts numbers of 16 bits by counting them.
+    order = np.argsort(depth.astype(np.uint16) if depth.max(initial=0) < 1 << 16 else depth, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+
+def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each label once, and which of them each is. As numpy.unique, which compares rows byte by byte."""
+    high, low = (
+        labels[first].astype(np.uint64) << np.uint64(32) | labels[second]
+        for first, second in (("function", "file"), ("line", "module"))
+    )
+    order = np.lexsort((low, high))
+    new = np.diff(high[order], prepend=0).astype(bool) | np.diff(low[order], prepend=0).astype(bool)
+    new[:1] = True
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(new) - 1
+    return np.asarray(labels)[order[new]], number
 
 
 def by_node(found: Sites, leaves: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -38,7 +39,11 @@ def of(one: AllocatorFigures, count: int) -> list[WorstFrame]:
         most = np.where(one.cuts.frames_in(one.cuts.judged_phase), most, 0)
     order = np.argsort(-most, kind="stable")[:count]
     opened = open_rows(one.runs, gross=one.gross)
-    return [_frame(one, opened, int(frame)) for frame in order if most[frame] > 0]
+    return [
+        one.once(("worst frame", frame), partial(_frame, one, opened, frame))
+        for frame in order.tolist()
+        if most[frame] > 0
+    ]
 
 
 def events_of(one: AllocatorFigures, found: WorstFrame) -> tuple[np.ndarray, np.ndarray]:

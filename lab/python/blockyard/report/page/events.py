@@ -98,7 +98,7 @@ class Events:
             "repeats": len(opened),
             "complete_above_ns": found.complete_above / rate,
         }
-        return packed(facts, columns, frozenset(deltas))
+        return packed(facts, columns, frozenset(deltas), noisy=True)
 
 
 def _cut(one: AllocatorFigures, end_ns: float, gross: bool, threads: int) -> _Cut:

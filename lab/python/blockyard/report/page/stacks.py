@@ -7,17 +7,19 @@ that allocated) are the same for all allocators; each allocator has its times of
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import passes, samples, sites, stack_tree, tiles, timeline
+from blockyard.analysis import passes, samples, stack_tree, tiles, timeline
 from blockyard.analysis.figures import SLOWEST, AllocatorFigures, open_rows
 from blockyard.analysis.frames import SHARES_OVER, FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.passes import ALL, FREE
 from blockyard.analysis.sections import Section
 from blockyard.analysis.sites import NONE, Sites
+from blockyard.analysis.stack_cells import Cells, Stacked
 from blockyard.analysis.stack_tree import Tree
 from blockyard.report.page import changes
 from blockyard.report.page.changes import Changes
@@ -62,6 +64,7 @@ class Stacks:
 
 def prepare(
     section: Section,
+    found: Sites | None,
     members: Sequence[AllocatorFigures],
     end_ns: float,
     room: int,
@@ -71,7 +74,6 @@ def prepare(
 ) -> Stacks | None:
     """In at most `room` bytes, compressed, unless there is little of it. None where the journal has no stacks.
     Functions that match `skip` do not stand for a stack; `advised` is advice about this journal."""
-    found = sites.of(section)
     if found is None or not members:
         return None
     seen = _Seen(section, found, end_ns)
@@ -83,15 +85,17 @@ def prepare(
         tree = grown.cut(most, _MOST_SINGLES)
         cells = _Cells(seen, tree)
         parts = {} if change is None else _parts(seen, tree, change)
-        table = len(_pack(tree, parts, np.zeros(0), slow[:0])) * 3 // 4  # of names, which may be long
-        if columns := cells.fitting(room - table, len(members), least):
+        names, table = _functions(tree)
+        table |= parts
+        taken = len(packed(names, table)) * 3 // 4  # names may be long
+        if columns := cells.fitting(room - taken, len(members), least):
             break
-    shared, group, groups = cells.columns(columns or least)
-    shared |= parts
+    shared, group, groups = cells.columns()
     frame = _frame_of_rows(members[0], seen)
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         times = list(pool.map(lambda one: _times(one, group, groups, frame), members))
-    pack = _pack(tree, shared, seen.alive_at_start(found, tree), np.union1d(seen.used, slow))
+    start = seen.alive_at_start(found, tree)
+    pack = packed(names, table | _ends(tree, start, seen.used, slow) | shared)
     facts = {
         "columns": columns or least,
         "without": float((seen.leaf == len(found.parent)).mean()) if len(seen.leaf) else 0.0,
@@ -104,35 +108,20 @@ def prepare(
 
 
 class _Seen:
-    """The journal's events at the times of the reference run. `died` are rows of allocations whose end was seen, in the
-    column `died_column`."""
+    """The journal's events at the times of the reference run."""
 
     def __init__(self, section: Section, found: Sites, end_ns: float) -> None:
         rows = samples.rows(timeline.reference(section).folder / "samples.npy")
         self.event = np.ascontiguousarray(rows["event"])
-        self.free = rows["kind"] == FREE
-        self.mallocs, self.frees = np.flatnonzero(~self.free), np.flatnonzero(self.free)
-        self.size = rows["size"].astype(np.float64)
-        self.leaf = stack_tree.leaves(found, self.event)
-        self.used = np.flatnonzero(np.bincount(self.leaf))
-        self.requested = stack_tree.by_node(found, self.leaf[self.mallocs], self.size[self.mallocs])
         self.thread = rows["thread"]
-        self.column = np.minimum(rows["start"] * (tiles.COLUMNS / end_ns), tiles.COLUMNS - 1).astype(np.uint32)
         self.pair = section.arrays().get("pair")
-        self.died, self.died_column = self._deaths()
+        self.stacked = Stacked(rows, found, self.pair, end_ns, tiles.COLUMNS)
+        self.leaf = self.stacked.node
+        self.used = np.flatnonzero(self.stacked.calls + self.stacked.frees)
 
-    def _deaths(self) -> tuple[np.ndarray, np.ndarray]:
-        born = self.mallocs
-        if self.pair is None or not len(self.event):
-            return born[:0], self.column[:0]
-        born = born[self.event[born] < len(self.pair)]
-        ends = self.pair[self.event[born]]
-        row_of_event = np.full(int(self.event[-1]) + 1, NONE, np.uint32)
-        row_of_event[self.event] = np.arange(len(self.event), dtype=np.uint32)
-        known = ends < len(row_of_event)
-        row = np.where(known, row_of_event[np.where(known, ends, 0)], np.uint32(NONE))
-        known = row != NONE
-        return born[known], self.column[row[known]]
+    @cached_property
+    def free(self) -> np.ndarray:
+        return self.stacked.rows["kind"] == FREE
 
     def changes(self, found: Sites, of: Changes) -> np.ndarray:
         """Of each event the change that its block belongs to: a free has that of its allocation."""
@@ -146,19 +135,13 @@ class _Seen:
 
     def weights(self, found: Sites) -> list[np.ndarray]:
         """The figures that a node has to have much of to be shown."""
-        nothing = np.zeros(1)
-        return [
-            stack_tree.by_node(found, self.leaf[self.mallocs]),
-            self.requested,
-            stack_tree.by_node(found, self.leaf[self.frees]),
-            np.append(found.peak_bytes, nothing),
-            np.append(found.end_bytes, nothing),
-        ]
+        by_node, nothing = self.stacked, np.zeros(1)
+        held = (np.append(of, nothing) for of in (found.peak_bytes, found.end_bytes))
+        return [by_node.calls, by_node.bytes, by_node.frees, *held]
 
     def alive_at_start(self, found: Sites, tree: Tree) -> np.ndarray:
         """Bytes by node of the tree: those alive at the end less what came and went."""
-        bytes_of = np.append(found.end_bytes, 0).astype(np.float64) - self.requested
-        bytes_of += stack_tree.by_node(found, self.leaf[self.died], self.size[self.died])
+        bytes_of = np.append(found.end_bytes, 0).astype(np.float64) - self.stacked.bytes + self.stacked.died_bytes
         there = np.flatnonzero(bytes_of > 0)
         there = there[tree.site[there] != NONE]
         return np.bincount(tree.site[there], bytes_of[there], len(tree.parent))
@@ -168,54 +151,36 @@ class _Cells:
     """What each node that has figures did, by column."""
 
     def __init__(self, seen: _Seen, tree: Tree) -> None:
-        self._nodes = np.unique(tree.site[seen.used])
+        site = tree.site[seen.used]
+        counted = np.zeros(len(tree.parent), bool)
+        counted[site] = True
+        self._nodes = np.flatnonzero(counted)
         place = np.zeros(len(tree.site), np.uint32)  # of nodes that are not used anything
-        place[seen.used] = np.searchsorted(self._nodes, tree.site[seen.used])
-        self._rows = len(seen.leaf)
-        here = place[seen.leaf]
-        self._kinds = {
-            "malloc": (seen.mallocs, seen.column[seen.mallocs], here[seen.mallocs], seen.size[seen.mallocs]),
-            "free": (seen.frees, seen.column[seen.frees], here[seen.frees], seen.size[seen.frees]),
-            "died": (seen.died, seen.died_column, here[seen.died], seen.size[seen.died]),
-        }
+        place[seen.used] = (np.cumsum(counted) - 1)[site]
+        self._cells = Cells(seen.stacked, place, len(self._nodes))
 
     def fitting(self, room: int, allocators: int, least: int) -> int | None:
-        """Into how many columns, `least` or more, time can be cut so that all takes no more than `room`."""
-        occupied = []
-        for _, column, place, _ in self._kinds.values():
-            taken = np.zeros((tiles.COLUMNS, len(self._nodes)), bool)
-            taken[column, place] = True
-            occupied.append(taken)
-        columns = tiles.COLUMNS
-        while _size(*(int(np.count_nonzero(taken)) for taken in occupied), allocators) > room:
-            columns //= 2
-            if columns < least:
+        """Cuts time into as many columns, `least` or more, as fit into `room`, and returns how many."""
+        while _size(*self._cells.counts(), allocators) > room:
+            if self._cells.columns // 2 < least:
                 return None
-            occupied = [taken[0::2] | taken[1::2] for taken in occupied]
-        return columns
+            self._cells.join()
+        return self._cells.columns
 
-    def columns(self, columns: int) -> tuple[dict[str, np.ndarray], np.ndarray, int]:
+    def columns(self) -> tuple[dict[str, np.ndarray], np.ndarray, int]:
         """For the pack; and of each row the number of its cell, mallocs' before frees', and how many there are."""
         made: dict[str, np.ndarray] = {}
-        group, groups = np.full(self._rows, ALL, np.uint32), 0
-        for kind, (rows, column, place, size) in self._kinds.items():
-            keys = column // (tiles.COLUMNS // columns) * len(self._nodes) + place
-            taken = np.zeros(columns * len(self._nodes), bool)
-            taken[keys] = True
-            cells = np.flatnonzero(taken)  # booleans: a quarter of the memory to look through
-            number = np.empty(len(taken), np.uint32)
-            number[cells] = np.arange(len(cells), dtype=np.uint32)
-            cell = number[keys]
-            in_column, node = cells // len(self._nodes), self._nodes[cells % len(self._nodes)].astype(np.int64)
-            first = np.diff(in_column, prepend=-1) > 0
-            made[f"{kind}.occupied"] = np.bincount(in_column, minlength=columns).astype(np.uint32)
+        kinds, group = self._cells.copy()
+        for kind, cells in kinds.items():
+            node = self._nodes[cells.place]
+            first = np.zeros(len(node), bool)
+            first[(np.cumsum(cells.occupied) - cells.occupied)[cells.occupied > 0]] = True
+            made[f"{kind}.occupied"] = cells.occupied
             made[f"{kind}.gap"] = np.where(first, node, np.diff(node, prepend=0)).astype(np.uint32)
-            _add_wide(made, f"{kind}.bytes", np.bincount(cell, size, len(cells)))
+            _add_wide(made, f"{kind}.bytes", cells.bytes)
             if kind != "died":
-                made[f"{kind}.calls"] = np.bincount(cell, minlength=len(cells)).astype(np.uint32)
-                group[rows] = cell + np.uint32(groups)
-                groups += len(cells)
-        return made, group, groups
+                made[f"{kind}.calls"] = cells.calls
+        return made, group, len(kinds["malloc"].place) + len(kinds["free"].place)
 
 
 def _parts(seen: _Seen, tree: Tree, change: np.ndarray) -> dict[str, np.ndarray]:
@@ -304,11 +269,8 @@ def _steps(ticks: np.ndarray, one: AllocatorFigures, view: View) -> np.ndarray:
     return np.round(np.log2(ticks / (one.runs.ticks_per_ns * repeats) + 1.0) * SUM_STEPS).astype(np.uint16)
 
 
-def _pack(tree: Tree, cells: dict[str, np.ndarray], start: np.ndarray, leaves: np.ndarray) -> str:
-    """`end` marks the nodes that a stack ends in."""
-    end = np.zeros(len(tree.parent), np.uint8)
-    end[tree.site[leaves]] = end[tree.exact[leaves]] = 1
-    end[np.flatnonzero(start)] = 1
+def _functions(tree: Tree) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """For the pack: names, and what has them."""
     texts: dict[str, int] = {}
     numbers = [
         (texts.setdefault(one.function, len(texts)), texts.setdefault(one.file, len(texts)), one.line,
@@ -316,15 +278,22 @@ def _pack(tree: Tree, cells: dict[str, np.ndarray], start: np.ndarray, leaves: n
         for one in tree.labels
     ]  # fmt: skip
     label = np.array(numbers, np.uint32).reshape(len(numbers), 4)
-    columns = {
+    return {"texts": list(texts)}, {
         "parent": tree.parent + np.uint32(1),  # NONE becomes 0
         "label": tree.label,
-        "end": end,
         **{name: label[:, place] for place, name in enumerate(("function", "file", "line", "module"))},
-        **cells,
     }
-    _add_wide(columns, "start", start)
-    return packed({"texts": list(texts)}, columns)
+
+
+def _ends(tree: Tree, start: np.ndarray, *leaves: np.ndarray) -> dict[str, np.ndarray]:
+    """`end` marks the nodes that a stack ends in, `start` has the bytes alive at the start."""
+    end = np.zeros(len(tree.parent), np.uint8)
+    for nodes in leaves:
+        end[tree.site[nodes]] = end[tree.exact[nodes]] = 1
+    end[np.flatnonzero(start)] = 1
+    made = {"end": end}
+    _add_wide(made, "start", start)
+    return made
 
 
 def _add_wide(columns: dict[str, np.ndarray], name: str, values: np.ndarray) -> None:

@@ -19,7 +19,7 @@ _STACKS = 5
 def write(
     target: Path,
     notes: Sequence[str],
-    found: Sequence[MeasuredSection],
+    measured: Sequence[MeasuredSection],
     verdicts: Sequence[Sequence[str]],
     advice: Mapping[str, dict[str, Any]],
     jobs: int = 2,
@@ -27,7 +27,7 @@ def write(
     """Writes the page; `advice` by the SHA-256 of the journal that it is about. Raises UserError where the build has no
     libraries for it, before anything is computed."""
     carried = libraries()
-    results = found[0].results
+    results = measured[0].results
     facts: dict[str, Any] = {
         "name": results.name,
         "created_at": results.created_at,
@@ -37,14 +37,15 @@ def write(
         "sections": [],
     }
     packs: list[tuple[str, str]] = []
-    for number, (one, verdict) in enumerate(zip(found, verdicts, strict=True)):
+    for number, (one, verdict) in enumerate(zip(measured, verdicts, strict=True)):
         entry = content.section(one, verdict)
         traces = [syscalls.read(member.runs, results.machine) for member in one.figures]
-        room = events.room(len(one.figures), crowd=len(found))
+        room = events.room(len(one.figures), crowd=len(measured))
         cut = events.Events(one.figures, entry["end_ns"], one.options.gross, jobs, room - room // _STACKS)
         advised = advice.get(one.section.facts.get("sha256", ""))
+        found = one.by_site and one.by_site.sites
         called = stacks.prepare(
-            one.section, one.figures, entry["end_ns"], room - cut.size, jobs, one.options.skip, advised
+            one.section, found, one.figures, entry["end_ns"], room - cut.size, jobs, one.options.skip, advised
         )
         entry["columns"], made = cut.columns, cut.packs(traces, called)
         entry["stacks"] = called.facts if called else stacks.MISSING
