@@ -9,6 +9,7 @@ import numpy as np
 
 from blockyard.analysis import samples_library
 from blockyard.analysis.distribution import SATURATED
+from blockyard.analysis.samples_library import F64, POINTER, SIZE, U32, U64, fields
 
 AS_RUN, INHERENT, ATTRIBUTED = range(3)
 MALLOC_CALL, MALLOC_TOUCH, MALLOC_BOTH, REALLOC_CALL, REALLOC_TOUCH, REALLOC_BOTH, FREE_CALL = range(7)
@@ -45,64 +46,44 @@ _LAST_ROWS = 4096
 
 
 class _Run(ctypes.Structure):
-    _fields_ = [
-        ("rows", ctypes.c_void_p),
-        ("floor_call", ctypes.c_uint32),
-        ("floor_touch", ctypes.c_uint32),
-        ("scale", ctypes.c_double),
-    ]
+    _fields_ = fields((POINTER, "rows"), (U32, "floor_call floor_touch"), (F64, "scale"))
 
 
 class _Fault(ctypes.Structure):
-    _fields_ = [("what", ctypes.c_uint32), ("run", ctypes.c_uint32), ("row", ctypes.c_uint64)]
+    _fields_ = fields((U32, "what run"), (U64, "row"))
 
 
 class Frame(ctypes.Structure):
     """The frame of a density picture: cells, times in ns, latencies in ticks; for each plane, where marks begin."""
 
-    _fields_ = [
-        ("width", ctypes.c_uint32),
-        ("height", ctypes.c_uint32),
-        ("begin_ns", ctypes.c_double),
-        ("end_ns", ctypes.c_double),
-        ("low_ticks", ctypes.c_double),
-        ("high_ticks", ctypes.c_double),
-        ("step_ticks", ctypes.c_uint32),
-        ("marks_from", ctypes.c_uint32 * PLANES),
-    ]
+    _fields_ = fields(
+        (U32, "width height"),
+        (F64, "begin_ns end_ns low_ticks high_ticks"),
+        (U32, "step_ticks"),
+        (U32 * PLANES, "marks_from"),
+    )
 
 
 class _Plane(ctypes.Structure):
-    _fields_ = [
-        ("counts", ctypes.POINTER(ctypes.c_uint32)),
-        ("sizes", ctypes.POINTER(ctypes.c_uint64)),
-        ("marks", ctypes.c_void_p),
-        ("mark_count", ctypes.c_size_t),
-    ]
+    _fields_ = fields(
+        (ctypes.POINTER(U32), "counts"), (ctypes.POINTER(U64), "sizes"), (POINTER, "marks"), (SIZE, "mark_count")
+    )
 
 
 class _Cut(ctypes.Structure):
-    _fields_ = [
-        ("edges", ctypes.c_void_p),
-        ("edge_count", ctypes.c_size_t),
-        ("thread", ctypes.c_uint32),
-        ("events", ctypes.c_void_p),
-        ("as_run", ctypes.c_void_p),
-        ("attributed", ctypes.c_void_p),
-        ("inherent", ctypes.c_void_p),
-    ]
+    _fields_ = fields(
+        (POINTER, "edges"), (SIZE, "edge_count"), (U32, "thread"), (POINTER, "events as_run attributed inherent")
+    )
 
 
 class _Grouping(ctypes.Structure):
-    _fields_ = [
-        ("group", ctypes.c_void_p),
-        ("group_count", ctypes.c_size_t),
-        ("frame", ctypes.c_void_p),
-        ("frame_count", ctypes.c_size_t),
-        ("as_run", ctypes.c_void_p),
-        ("inherent", ctypes.c_void_p),
-        ("attributed", ctypes.c_void_p),
-    ]
+    _fields_ = fields(
+        (POINTER, "group"),
+        (SIZE, "group_count"),
+        (POINTER, "frame"),
+        (SIZE, "frame_count"),
+        (POINTER, "as_run inherent attributed"),
+    )
 
 
 @dataclass(frozen=True)
@@ -144,24 +125,20 @@ class Bins:
 
 @cache
 def _library() -> ctypes.CDLL:
-    pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
+    runs = ctypes.POINTER(_Run)
     return samples_library.functions(
         [
-            ("by_samples_digest_new", pointer, [u32, u32, u32]),
-            ("by_samples_digest_delete", None, [pointer]),
-            ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64, u32]),
-            ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, u32, pointer, pointer, size]),
-            ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
-            ("by_samples_digest_slowest", size, [pointer, pointer, size]),
-            ("by_samples_frame_times", ctypes.c_int, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Cut), u32, u32]),
-            (
-                "by_samples_group_times",
-                ctypes.c_int,
-                [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Grouping), pointer, pointer],
-            ),
-            ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(Frame), u32]),
-            ("by_samples_bins_delete", None, [pointer]),
-            ("by_samples_bins_plane", _Plane, [pointer, u32]),
+            ("by_samples_digest_new", POINTER, [U32, U32, U32]),
+            ("by_samples_digest_delete", None, [POINTER]),
+            ("by_samples_digest_feed", _Fault, [POINTER, runs, U32, U64, U32]),
+            ("by_samples_digest_copy", SIZE, [POINTER, U32, U32, U32, U32, U32, POINTER, POINTER, SIZE]),
+            ("by_samples_digest_cause", SIZE, [POINTER, U32, U32, POINTER, POINTER, SIZE]),
+            ("by_samples_digest_slowest", SIZE, [POINTER, POINTER, SIZE]),
+            ("by_samples_frame_times", ctypes.c_int, [runs, U32, U64, ctypes.POINTER(_Cut), U32, U32]),
+            ("by_samples_group_times", ctypes.c_int, [runs, U32, U64, ctypes.POINTER(_Grouping), POINTER, POINTER]),
+            ("by_samples_bin", POINTER, [runs, U32, U64, ctypes.POINTER(Frame), U32]),
+            ("by_samples_bins_delete", None, [POINTER]),
+            ("by_samples_bins_plane", _Plane, [POINTER, U32]),
         ]
     )
 

@@ -11,8 +11,16 @@ ABI = 7
 """BY_SAMPLES_ABI of samples.h. Goes up with any change of what a call there takes, does or returns."""
 _NAME = "libblockyard-samples.so"
 
+POINTER, U32, U64, F64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_double
+SIZE = ctypes.c_size_t
+
 Functions = Sequence[tuple[str, type | None, Sequence[type]]]
 """Names with their results and arguments."""
+
+
+def fields(*declared: tuple[type, str]) -> list[tuple[str, type]]:
+    """Of a structure: declarations as in C, a type and its names."""
+    return [(name, kind) for kind, names in declared for name in names.split()]
 
 
 @cache

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from blockyard.analysis import passes, samples_library
+from blockyard.analysis.samples_library import F64, POINTER, SIZE, U32, U64, fields
 
 PER_OCTAVE = 16
 """Bins of latency an octave. The middle of a bin is at most 2.2 % from anything in it."""
@@ -30,14 +31,7 @@ PLANES = (
 
 
 class _Frame(ctypes.Structure):
-    _fields_ = [
-        ("columns", ctypes.c_uint32),
-        ("bins", ctypes.c_uint32),
-        ("per_octave", ctypes.c_uint32),
-        ("begin_ns", ctypes.c_double),
-        ("end_ns", ctypes.c_double),
-        ("ticks_per_ns", ctypes.c_double),
-    ]
+    _fields_ = fields((U32, "columns bins per_octave"), (F64, "begin_ns end_ns ticks_per_ns"))
 
 
 @dataclass(frozen=True)
@@ -77,9 +71,7 @@ class Tiles:
 
 @cache
 def _library() -> ctypes.CDLL:
-    pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
-    frame = ctypes.POINTER(_Frame)
-    arguments = [pointer, u32, u64, frame, pointer, ctypes.c_size_t, u32, pointer, pointer]
+    arguments = [POINTER, U32, U64, ctypes.POINTER(_Frame), POINTER, SIZE, U32, POINTER, POINTER]
     return samples_library.functions([("by_samples_tile", ctypes.c_int, arguments)])
 
 
