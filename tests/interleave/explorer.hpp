@@ -42,6 +42,9 @@ class Explorer {
     std::uint64_t schedules = 0;
     bool complete = true;   ///< false: stopped at the limit of schedules
     std::string violation;  ///< empty when none was found
+
+    /// Empty only if every schedule was tried and none of them violates anything.
+    [[nodiscard]] std::string objection() const { return complete ? violation : "not every schedule was tried"; }
   };
 
   /// One program: makes its shared state, hands over its threads, and checks the outcome.
