@@ -214,6 +214,10 @@ def spaced(count: int = 240, ns: int = MS, threads: int = 1) -> Journal:
     return journal
 
 
+EACH_PLANT = {20: "sleep", 41: "futex", 60: "fault", 80: "touched", 100: "map", 121: "unmap", 140: "advise"}
+"""What planted() does at which event."""
+
+
 def planted(
     journal: Journal, folder: Path, plants: dict[int, str], *options: str, more: str = "", **keywords: Any
 ) -> Run:

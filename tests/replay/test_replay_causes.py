@@ -6,27 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import SANITIZED, TOOLS, planted, spaced
+from replay_lab import EACH_PLANT, SANITIZED, TOOLS, planted, spaced
 
 LOOKED, CALL_FAULT, TOUCH_FAULT, PREEMPTED, SLEPT, MIGRATED, MAJOR, MACHINE = (1 << bit for bit in range(8))
 BY_CHANCE = PREEMPTED | MIGRATED | MACHINE
 """What the machine may do to any event."""
 
-PLANTS = {
-    20: "sleep",
-    41: "futex",
-    60: "fault",
-    80: "touched",
-    100: "map",
-    121: "unmap",
-    140: "advise",
-    160: "work",
-    180: "fault",
-    182: "touched",
-    201: "sleep",
-    202: "work",
-    204: "fault",
-}
+PLANTS = EACH_PLANT | {160: "work", 180: "fault", 182: "touched", 201: "sleep", 202: "work", 204: "fault"}
 CAUSES = {
     "sleep": SLEPT,
     "futex": SLEPT,

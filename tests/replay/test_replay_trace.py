@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import SANITIZED, Journal, Run, planned, planted, run, spaced
+from replay_lab import EACH_PLANT, SANITIZED, Journal, Run, planned, planted, run, spaced
 
 NUMBERS = {
     "x86_64": {"mmap": 9, "munmap": 11, "madvise": 28, "futex": 202, "clock_nanosleep": 230},
@@ -15,17 +15,7 @@ NUMBERS = {
 OUTSIDE, BACKGROUND = 4294967295, 65535
 
 CALLS = {"sleep": "clock_nanosleep", "futex": "futex", "map": "mmap", "unmap": "munmap", "advise": "madvise"}
-PLANTS = {
-    20: "sleep",
-    41: "futex",
-    60: "fault",
-    80: "touched",
-    100: "map",
-    121: "unmap",
-    140: "advise",
-    141: "futex",
-    200: "map",
-}
+PLANTS = EACH_PLANT | {141: "futex", 200: "map"}
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own system calls would be traced")
 

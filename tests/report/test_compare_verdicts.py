@@ -1,10 +1,12 @@
 """Two campaigns side by side: a planted change is found, and two measurements of the same thing are not told apart."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from compare_lab import ALLOCATORS, campaign, compare
+from synthetic import Campaign
 
 from blockyard.analysis import student
 
@@ -80,30 +82,23 @@ def test_with_no_others_to_compare_with_null_tells_that_the_machine_moved(base: 
     assert found.claim("mine", "malloc", "p99")["reason"] == "null moved as well"
 
 
+def of_mine(folder: Path, slower: float, **settings: Any) -> list[Campaign]:
+    """`base` and `new` of one allocator alone."""
+    return [
+        campaign(folder / name, seed=seed, allocators=("mine",), slower={"mine": factor}, **settings)
+        for name, seed, factor in (("base", 0, 1.0), ("new", 1, slower))
+    ]
+
+
 def test_too_few_samples_are_inconclusive_and_say_so(tmp_path: Path) -> None:
-    for name, seed in (("base", 0), ("new", 1)):
-        campaign(
-            tmp_path / name,
-            seed=seed,
-            events=2_000,
-            allocators=("mine",),
-            slower={"mine": 3.0} if name == "new" else None,
-        )
+    of_mine(tmp_path, 3.0, events=2_000)
     found = compare(tmp_path / "base", tmp_path / "new")
     assert found.claim("mine", "malloc", "p99.99")["reason"] == "too few samples"
     assert found.claim("mine", "malloc", "p50")["verdict"] == "worse"
 
 
 def test_two_repeats_prove_nothing(tmp_path: Path) -> None:
-    for name, seed in (("base", 0), ("new", 1)):
-        campaign(
-            tmp_path / name,
-            seed=seed,
-            repeats=2,
-            allocators=("mine",),
-            events=4_000,
-            slower={"mine": 2.0} if name == "new" else None,
-        )
+    of_mine(tmp_path, 2.0, events=4_000, repeats=2)
     found = compare(tmp_path / "base", tmp_path / "new", "--gate", "p50:5%")
     assert found.verdicts("mine") == {"inconclusive"}
     assert "fewer than 3 repeats" in found.text
@@ -111,18 +106,10 @@ def test_two_repeats_prove_nothing(tmp_path: Path) -> None:
 
 
 def test_an_allocator_that_looks_for_causes_is_judged_by_attributed(tmp_path: Path) -> None:
-    for name, seed in (("base", 0), ("new", 1)):
-        made = campaign(
-            tmp_path / name,
-            seed=seed,
-            allocators=("mine",),
-            events=10_000,
-            slower={"mine": 1.3} if name == "new" else None,
-        )
+    for made in of_mine(tmp_path, 1.3, events=10_000):
         for repeat in range(1, 6):
-            folder = made.folder("mine", repeat)
-            text = (folder / "run.json").read_text()
-            (folder / "run.json").write_text(text.replace('"status"', '"looking": {"source": "perf"}, "status"', 1))
+            file = made.folder("mine", repeat) / "run.json"
+            file.write_text(file.read_text().replace('"status"', '"looking": {"source": "perf"}, "status"', 1))
     found = compare(tmp_path / "base", tmp_path / "new")
     claim = found.claim("mine", "malloc", "p99")
     assert next(iter(claim["views"])) == "attributed"
