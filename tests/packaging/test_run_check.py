@@ -53,6 +53,16 @@ def test_what_the_time_does_not_suffice_for_is_ended_and_left_to_make_test(tree:
     assert tree.child_is_gone()
 
 
+def test_what_failed_before_the_time_was_over_has_failed(tree: Tree) -> None:
+    tree.program("scripts/build", "#!/bin/sh\n")
+    tree.program(".venv/bin/python", "#!/bin/sh\necho FAILED tests/layout/test_layout.py::test_order; exec sleep 300\n")
+    running = tree.start(limit=6)
+    said, _ = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert "FAILED tests/layout/test_layout.py::test_order\n" in said
+    assert "FAILED: layout, in " in said
+
+
 def test_an_interrupt_ends_what_is_at_work(tree: Tree) -> None:
     running = tree.start(limit=100)
     while not (tree.root / "began").exists():
