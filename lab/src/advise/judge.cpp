@@ -234,9 +234,7 @@ class Judge final : public Listener {
     } else if (is(life, What::rewindable)) {
       running.used += stride_of(size);
       evidence.region_bytes = std::max(evidence.region_bytes, running.used);
-    } else if (is(life, What::pool)) {
-      evidence.region_bytes = std::max(evidence.region_bytes, running.live_blocks * pieces_[life.owner].bytes);
-    } else if (is(life, What::reserve)) {
+    } else if (is(life, What::pool) || is(life, What::reserve)) {
       evidence.region_bytes = std::max(evidence.region_bytes, running.live_blocks * pieces_[life.owner].bytes);
     } else {
       evidence.region_bytes = std::max(evidence.region_bytes, running.live_bytes);
