@@ -22,7 +22,7 @@ void group_times(std::span<const Run> runs, std::uint64_t rows, const by_samples
   for (std::uint64_t i = 0; i < rows; ++i) {
     if (const std::uint64_t later = i + ahead; later < rows && grouping.group[later] != none) {
       __builtin_prefetch(&sums[std::size_t{grouping.group[later]} * views], 1);
-      if (weighted != nullptr) __builtin_prefetch(&weighted[std::size_t{grouping.group[later]} * views], 1);
+      if (grouping.frame != nullptr) __builtin_prefetch(&weighted[std::size_t{grouping.group[later]} * views], 1);
     }
     const std::uint32_t group = grouping.group[i];
     if (group == none) continue;
