@@ -9,33 +9,28 @@ namespace Blockyard.Benchmarks
         ulong Id { get; set; }
     }
 
-    /// <summary>As a class.</summary>
+    /// <summary>As a class: the fields of the struct.</summary>
     internal sealed class EntityClass : IEntity
     {
-        public ulong Id { get; set; }
+        private EntityStruct item;
 
-        public double Score { get; set; }
-
-        public byte Attribute1 { get; set; }
-
-        public byte Attribute2 { get; set; }
-
-        public float ConsolidatedScore { get; set; }
+        public ulong Id
+        {
+            get => item.Id;
+            set => item.Id = value;
+        }
     }
 
     /// <summary>As a class whose fields are packed: 22 bytes behind the object's header.</summary>
-    [StructLayout(LayoutKind.Sequential, Pack = 1)]
     internal sealed class EntityPackedClass : IEntity
     {
-        public ulong Id { get; set; }
+        private EntityPacked item;
 
-        public double Score { get; set; }
-
-        public byte Attribute1 { get; set; }
-
-        public byte Attribute2 { get; set; }
-
-        public float ConsolidatedScore { get; set; }
+        public ulong Id
+        {
+            get => item.Id;
+            set => item.Id = value;
+        }
     }
 
     /// <summary>As a struct.</summary>
