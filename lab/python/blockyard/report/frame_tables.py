@@ -11,6 +11,7 @@ from blockyard.analysis.frames import FrameCut, NoFrames, Verdict
 from blockyard.analysis.latency import P50, P999, Operation, View
 from blockyard.analysis.phases import PLAY
 from blockyard.analysis.sections import Section
+from blockyard.analysis.worst_frames import WorstFrame
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import ranged, with_intervals
@@ -135,22 +136,11 @@ def _shares(found: Verdict, ends: budgets.Ends | None) -> list[Cell]:
 
 def worst_table(lineup: Lineup, listed: int) -> Table:
     """The worst frames of each allocator, as-run, and what filled them."""
-    rows = [
-        row(
-            one,
-            [
-                f"{frame.start_ns / 1e9:.3f}",
-                frame.repeat,
-                frame.allocator_ns,
-                frame.median_ns,
-                frame.events,
-                frame.mallocs_ns,
-                frame.frees_ns,
-            ],
-        )
-        for one in lineup.members
-        for frame in worst_frames.of(one, listed)
-    ]
+
+    def cells(frame: WorstFrame) -> list[Cell]:
+        took = [frame.allocator_ns, frame.median_ns, frame.events, frame.mallocs_ns, frame.frees_ns]
+        return [_moment(frame), frame.repeat, *took]
+
     columns = [
         Column("at s"),
         Column("run", Unit.COUNT),
@@ -163,7 +153,7 @@ def worst_table(lineup: Lineup, listed: int) -> Table:
     return lineup.rows(
         "worst frames",
         columns,
-        rows,
+        [row(one, cells(frame)) for one in lineup.members for frame in worst_frames.of(one, listed)],
         View.AS_RUN.value,
         notes=[
             "time: in the allocator, of an allocation with its first touch; run: the repeat in which it was the worst"
@@ -173,22 +163,19 @@ def worst_table(lineup: Lineup, listed: int) -> Table:
 
 def slowest_table(lineup: Lineup, listed: int) -> Table:
     """The slowest event in each of these frames."""
-    rows = [
-        row(
-            one,
-            [
-                f"{frame.start_ns / 1e9:.3f}",
-                frame.slowest_event,
-                units.call(frame.slowest_kind, frame.slowest_size),
-                frame.slowest_ns,
-                causes.class_of(frame.slowest_cause) if one.looked_into else None,
-            ],
-        )
-        for one in lineup.members
-        for frame in worst_frames.of(one, listed)
-    ]
+
+    def cells(one: AllocatorFigures, frame: WorstFrame) -> list[Cell]:
+        call = units.call(frame.slowest_kind, frame.slowest_size)
+        why = causes.class_of(frame.slowest_cause) if one.looked_into else None
+        return [_moment(frame), frame.slowest_event, call, frame.slowest_ns, why]
+
+    rows = [row(one, cells(one, frame)) for one in lineup.members for frame in worst_frames.of(one, listed)]
     columns = [Column("at s"), Column("event", Unit.COUNT), Column("what"), Column("took", Unit.NS), Column("cause")]
     return lineup.rows("the slowest event in each of them", columns, rows, absent="these runs did not look for causes")
+
+
+def _moment(frame: WorstFrame) -> str:
+    return f"{frame.start_ns / 1e9:.3f}"
 
 
 def _phases(lineup: Lineup) -> Iterator[Block]:

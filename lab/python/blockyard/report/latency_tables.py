@@ -150,10 +150,7 @@ def fidelity_table(lineup: Lineup) -> Table:
         "fidelity",
         [
             Column("grade"),
-            Column("late\np50", Unit.NS),
-            Column("late\np99", Unit.NS),
-            Column("late\np99.9", Unit.NS),
-            Column("most\nlate", Unit.NS),
+            *(Column(name, Unit.NS) for name in ("late\np50", "late\np99", "late\np99.9", "most\nlate")),
             Column("out of\norder", Unit.SHARE),
             Column("lost\npace", Unit.SHARE),
             Column("timer\nfloor", Unit.NS),
