@@ -48,6 +48,19 @@ void free_all(const std::vector<void*>& taken) {
   }
 }
 
+/// Goes through rounds; returns the bytes that were held after the first `few` of them.
+template <class Blocks, class Round>
+std::size_t held_after_few(int few, int rounds, Round&& round) {
+  std::size_t held = 0;
+  for (int done = 1; done <= rounds; ++done) {
+    round();
+    if (done == few) {
+      held = Blocks::statistics().held_bytes;
+    }
+  }
+  return held;
+}
+
 /// Lets other threads run at random moments, so that short races become long.
 class Delays {
  public:
@@ -184,20 +197,16 @@ TEST(StaticBlocks, blocks_wander_between_threads_and_none_is_given_out_twice) {
 TEST(StaticBlocks, memory_freed_by_other_threads_is_used_again) {
   SKIP_IF_WATCHED();
   using Blocks = StaticBlockAllocator<104, 8>;
-  std::size_t after_first = 0;
-  for (int round = 0; round < 20; ++round) {
+  const std::size_t held = held_after_few<Blocks>(1, 20, [] {
     const std::vector<void*> taken = take<Blocks>(50000);
     run_threads(3, [&](unsigned self) {
       for (std::size_t i = self; i < taken.size(); i += 3) {
         Blocks::free(taken[i]);
       }
     });
-    if (round == 0) {
-      after_first = Blocks::statistics().held_bytes;
-    }
-  }
+  });
   EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
-  EXPECT_LE(Blocks::statistics().held_bytes, 2 * after_first);
+  EXPECT_LE(Blocks::statistics().held_bytes, 2 * held);
 }
 
 TEST(StaticBlocks, a_thread_allocates_the_block_of_another_that_it_just_freed) {
@@ -223,8 +232,7 @@ TEST(StaticBlocks, a_thread_allocates_the_block_of_another_that_it_just_freed) {
 TEST(StaticBlocks, threads_that_free_each_others_blocks_take_no_more_memory_and_trim_gives_all_back) {
   SKIP_IF_WATCHED();
   using Blocks = StaticBlockAllocator<216, 8>;
-  std::size_t held = 0;
-  for (int round = 0; round < 30; ++round) {
+  const std::size_t held = held_after_few<Blocks>(5, 30, [] {
     std::vector<void*> taken[2];
     std::barrier exchanged(2);
     run_threads(2, [&](unsigned self) {
@@ -237,10 +245,7 @@ TEST(StaticBlocks, threads_that_free_each_others_blocks_take_no_more_memory_and_
       }
     });
     EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
-    if (round == 4) {
-      held = Blocks::statistics().held_bytes;
-    }
-  }
+  });
   EXPECT_LE(Blocks::statistics().held_bytes, 2 * held);
   by_static_block_trim();
   EXPECT_EQ(Blocks::statistics().held_bytes, 0u);
@@ -249,13 +254,8 @@ TEST(StaticBlocks, threads_that_free_each_others_blocks_take_no_more_memory_and_
 TEST(StaticBlocks, a_thread_that_starts_takes_over_what_an_ended_one_left) {
   SKIP_IF_WATCHED();
   using Blocks = StaticBlockAllocator<120, 8>;
-  std::size_t held = 0;
-  for (int generation = 0; generation < 30; ++generation) {
-    std::thread([] { free_all<Blocks>(take<Blocks>(20000)); }).join();
-    if (generation == 0) {
-      held = Blocks::statistics().held_bytes;
-    }
-  }
+  const std::size_t held =
+      held_after_few<Blocks>(1, 30, [] { std::thread([] { free_all<Blocks>(take<Blocks>(20000)); }).join(); });
   EXPECT_LE(Blocks::statistics().held_bytes, held);
 }
 
@@ -326,18 +326,14 @@ TEST(StaticBlocks, threads_come_and_go_while_others_free_their_blocks) {
 TEST(StaticBlocks, a_chain_freed_on_one_thread_serves_another) {
   SKIP_IF_WATCHED();
   using Blocks = StaticBlockAllocator<184, 8>;
-  std::size_t held = 0;
-  for (int round = 0; round < 20; ++round) {
+  const std::size_t held = held_after_few<Blocks>(1, 20, [] {
     const std::vector<void*> taken = take<Blocks>(10000);
     for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
       block::set_chain_next(taken[i], taken[i + 1], Blocks::stride);
     }
     std::thread([&] { Blocks::free_chain(taken.front(), taken.back(), taken.size()); }).join();
-    if (round == 0) {
-      held = Blocks::statistics().held_bytes;
-    }
     EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
-  }
+  });
   EXPECT_EQ(Blocks::statistics().held_bytes, held);
   by_static_block_trim();
   EXPECT_EQ(Blocks::statistics().held_bytes, 0u);

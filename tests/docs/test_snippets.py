@@ -90,22 +90,23 @@ def test_the_readme_begins_where_the_guide_expects_it() -> None:
 @pytest.mark.parametrize("page, line, fragment", _with("cpp"))
 def test_a_cpp_fragment_compiles(tmp_path: Path, page: Path, line: int, fragment: str) -> None:
     includes, rest = _split(fragment, page, line)
-    includes = f"#include <blockyard/blockyard.hpp>\n#include <cstdio>\n{includes}"
-    inside = f"[[maybe_unused]] static void fragment() {{\n{rest}}}\n"
-    # Programs, templates and functions stand outside of functions.
-    compiled = _compile(tmp_path, "cpp", includes + (rest if "int main(" in rest else inside))
-    if compiled.returncode != 0:
-        outside = _compile(tmp_path, "cpp", includes + rest)
-        compiled = outside if outside.returncode == 0 else compiled
-    assert compiled.returncode == 0, compiled.stderr
+    before = f"#include <blockyard/blockyard.hpp>\n#include <cstdio>\n{includes}"
+    _check(tmp_path, "cpp", before, "[[maybe_unused]] static void fragment()", rest)
 
 
 @pytest.mark.parametrize("page, line, fragment", _with("c"))
 def test_a_c_fragment_compiles(tmp_path: Path, page: Path, line: int, fragment: str) -> None:
     includes, rest = _split(fragment, page, line)
-    includes = f"#include <blockyard/blockyard.h>\n#include <stdio.h>\n{includes}"
-    inside = f"void fragment(void);\nvoid fragment(void) {{\n{rest}}}\n"
-    compiled = _compile(tmp_path, "c", includes + (rest if "int main(" in rest else inside))
+    before = f"#include <blockyard/blockyard.h>\n#include <stdio.h>\n{includes}void fragment(void);\n"
+    _check(tmp_path, "c", before, "void fragment(void)", rest)
+
+
+def _check(folder: Path, language: str, before: str, function: str, rest: str) -> None:
+    """Programs, templates and functions stand outside of functions."""
+    inside = f"{function} {{\n{rest}}}\n"
+    compiled = _compile(folder, language, before + (rest if "int main(" in rest else inside))
+    if compiled.returncode != 0 and _compile(folder, language, before + rest).returncode == 0:
+        return
     assert compiled.returncode == 0, compiled.stderr
 
 

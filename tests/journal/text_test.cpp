@@ -10,6 +10,9 @@ namespace {
 
 class Text : public OfText {};
 
+/// Empty where there are none or several.
+std::string only_note(const Whole& got) { return got.notes.size() == 1 ? got.notes[0] : ""; }
+
 TEST_F(Text, pointers_become_dense_blocks_and_threads_dense_indices) {
   const Whole got = read_text("a 16 1000 777 5\na 32 2000 999 6\nf 1000 999 7\na 48 1000 777 8\nf 1000 777 9\n");
   ASSERT_EQ(got.events.size(), 5U);
@@ -84,8 +87,7 @@ TEST_F(Text, a_time_that_goes_back_between_threads_is_sorted_and_counted) {
   EXPECT_EQ(got.events[0].size, 2U);
   EXPECT_EQ(got.events[1].kind, Kind::free);
   EXPECT_EQ(got.events[2].size, 1U);
-  ASSERT_EQ(got.notes.size(), 1U);
-  EXPECT_EQ(got.notes[0].substr(0, 7), "2 lines");
+  EXPECT_EQ(only_note(got).substr(0, 7), "2 lines");
 }
 
 TEST_F(Text, a_free_that_precedes_another_threads_allocation_waits_for_it) {
@@ -94,8 +96,7 @@ TEST_F(Text, a_free_that_precedes_another_threads_allocation_waits_for_it) {
   EXPECT_EQ(got.events[0].kind, Kind::allocate);
   EXPECT_EQ(got.events[1].kind, Kind::free);
   EXPECT_EQ(got.events[1].block, 0U);
-  ASSERT_EQ(got.notes.size(), 1U);
-  EXPECT_EQ(got.notes[0].substr(0, 12), "1 allocation");
+  EXPECT_EQ(only_note(got).substr(0, 12), "1 allocation");
 }
 
 TEST_F(Text, an_address_given_again_before_another_threads_free_line_is_put_right) {
@@ -105,8 +106,7 @@ TEST_F(Text, an_address_given_again_before_another_threads_free_line_is_put_righ
   EXPECT_EQ(got.events[1].block, 0U);
   EXPECT_EQ(got.events[2].block, 1U);
   EXPECT_EQ(got.events[3].block, 1U);
-  ASSERT_EQ(got.notes.size(), 1U);
-  EXPECT_EQ(got.notes[0].substr(0, 6), "1 free");
+  EXPECT_EQ(only_note(got).substr(0, 6), "1 free");
 }
 
 TEST_F(Text, order_is_put_right_across_the_whole_window_and_no_further) {
