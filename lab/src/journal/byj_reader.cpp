@@ -135,7 +135,8 @@ void ByjSource::read_footer_ahead() {
   try {
     read_stacks_ahead(index);
   } catch (const Error& error) {
-    if (!survive(error)) throw Error(std::string(error.what()) + "; `blockyard cut` saves the events");
+    if (!survive(error, format::section_stacks))
+      throw Error(std::string(error.what()) + "; `blockyard cut` saves the events");
   }
   stacks_ahead_ = true;
 }
@@ -144,11 +145,15 @@ void ByjSource::read_stacks_ahead(const Index& index) {
   std::string payload;
   for (const std::uint64_t offset : index.stacks) {
     SectionHead head{};
-    if (offset < format::preface_bytes || offset > size_ || read_section(offset, head, payload) != Section::whole ||
-        (head.type != format::section_stacks && head.type != format::section_names)) {
-      throw Error(place(offset) + ": there are no call stacks where the footer says; the file is damaged");
+    try {
+      if (offset < format::preface_bytes || offset > size_ || read_section(offset, head, payload) != Section::whole ||
+          (head.type != format::section_stacks && head.type != format::section_names)) {
+        throw Error(place(offset) + ": there are no call stacks where the footer says; the file is damaged");
+      }
+      apply_stacks(head.type, payload, offset);
+    } catch (const Error& error) {
+      if (!format::head_is_whole(head) || head.type != format::section_names || !survive(error, head.type)) throw;
     }
-    apply_stacks(head.type, payload, offset);
   }
 }
 
@@ -161,10 +166,13 @@ void ByjSource::apply_stacks(std::uint32_t type, const std::string& payload, std
   }
 }
 
-// Whether reading goes on although call stacks are damaged: events without them are better than none.
-bool ByjSource::survive(const Error& damage) {
+// Whether reading goes on although a section of call stacks or of names is damaged: events without stacks are better
+// than none, and so are stacks without names.
+bool ByjSource::survive(const Error& damage, std::uint32_t section) {
   if (at_damage_ == AtDamage::fail) return false;
-  if (stack_damage_.empty()) stack_damage_ = damage.what();
+  const bool loses_stacks = section != format::section_names;
+  if (stack_damage_.empty() || (loses_stacks && !lost_stacks_)) stack_damage_ = damage.what();
+  lost_stacks_ |= loses_stacks;
   return true;
 }
 
@@ -211,7 +219,7 @@ bool ByjSource::read_next_block() {
     } catch (const Error& error) {
       const bool is_stacks = head.type == format::section_stacks || head.type == format::section_names;
       if (!is_stacks || !format::head_is_whole(head) || head.payload_bytes > size_ - offset_ - sizeof head ||
-          !survive(error))
+          !survive(error, head.type))
         throw;
       section = Section::whole;
     }
@@ -230,8 +238,7 @@ bool ByjSource::read_next_block() {
     if (head.type == format::section_table) {
       if (!has_footer_) apply_fields(payload_, header_, nullptr, nullptr, place(at));
     } else if (head.type == format::section_block) {
-      decoder_.decode(payload_, header_, static_cast<std::uint32_t>(stacks_.nodes().size()), !stack_damage_.empty(),
-                      place(at));
+      decoder_.decode(payload_, header_, static_cast<std::uint32_t>(stacks_.nodes().size()), lost_stacks_, place(at));
       const auto& block = decoder_.head();
       if (block.first_event != events_ || block.first_block != blocks_ || block.base_time_ns != time_ns_) {
         throw Error(place(at) + ": the block does not follow the one before it (event " +
@@ -245,11 +252,11 @@ bool ByjSource::read_next_block() {
     } else if (version_ != format::version_without_stacks &&
                (head.type == format::section_stacks || head.type == format::section_names)) {
       seen_.stacks.push_back(at);
-      if (stacks_ahead_ || !stack_damage_.empty()) continue;
+      if (stacks_ahead_ || lost_stacks_) continue;
       try {
         apply_stacks(head.type, payload_, at);
       } catch (const Error& error) {
-        if (!survive(error)) throw;
+        if (!survive(error, head.type)) throw;
       }
     } else if (head.type == format::section_footer) {
       offset_ = at;

@@ -33,9 +33,11 @@ class ByjSource final : public Source {
   /// With AtDamage::end, after next() returned empty: where and how the file is damaged. Empty when it is whole, or was
   /// only cut short, which a note says.
   const std::string& damage() const { return damage_; }
-  /// With AtDamage::end, after next() returned empty: where and how the call stacks are damaged, so that events lost
-  /// theirs. Empty when they are whole.
+  /// With AtDamage::end, after next() returned empty: where and how the call stacks or their names are damaged. Empty
+  /// when they are whole.
   const std::string& stack_damage() const { return stack_damage_; }
+  /// Whether events lost their call stacks by it, not names alone.
+  bool lost_stacks() const { return lost_stacks_; }
   /// Of the file: 1 holds neither call stacks nor tags.
   std::uint16_t version() const { return version_; }
 
@@ -49,7 +51,7 @@ class ByjSource final : public Source {
   void read_footer_ahead();
   void read_stacks_ahead(const Index& index);
   void apply_stacks(std::uint32_t type, const std::string& payload, std::uint64_t at);
-  bool survive(const Error& damage);
+  bool survive(const Error& damage, std::uint32_t section);
   bool advance();
   bool read_next_block();
   void check_footer(const std::string& payload);
@@ -76,6 +78,7 @@ class ByjSource final : public Source {
   std::vector<std::string> notes_;
   std::string damage_;
   std::string stack_damage_;
+  bool lost_stacks_ = false;
   std::string payload_;
   BlockDecoder decoder_;
 };

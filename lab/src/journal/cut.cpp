@@ -56,8 +56,9 @@ class Stretch {
     return true;
   }
 
-  /// `damage`: why the journal ends before its end; `stack_damage`: why events lost their call stacks. Or empty.
-  Outcome finish(const std::string& damage, const std::string& stack_damage) {
+  /// `damage`: why the journal ends before its end; `stack_damage`: why events lost their call stacks, or if not
+  /// `lost_stacks` these their names. Or empty.
+  Outcome finish(const std::string& damage, const std::string& stack_damage, bool lost_stacks) {
     if (!damage.empty()) cut_at_end_ = true;
     if (measured_ == 0 && !damage.empty()) {
       throw Error(damage + (number_ == 0 ? "; no event before it is whole"
@@ -78,7 +79,9 @@ class Stretch {
       throw Error(damage + "; what comes before it, up to " + seconds(last_ns_) + " s, is in " + output_);
     }
     if (!stack_damage.empty()) {
-      throw Error(stack_damage + "; " + output_ + " holds all events, without the call stacks that are lost");
+      throw Error(stack_damage + "; " + output_ + " holds all events" +
+                  (lost_stacks ? ", without the call stacks that are lost"
+                               : " and call stacks, without the names that are lost"));
     }
     return outcome;
   }
@@ -170,7 +173,8 @@ Outcome cut(const std::string& input, const std::string& output, const CutOption
     report(progress, *source);
   }
   const auto* byj = dynamic_cast<const ByjSource*>(source.get());
-  Outcome outcome = stretch.finish(byj != nullptr ? byj->damage() : "", byj != nullptr ? byj->stack_damage() : "");
+  Outcome outcome = byj == nullptr ? stretch.finish("", "", false)
+                                   : stretch.finish(byj->damage(), byj->stack_damage(), byj->lost_stacks());
   outcome.notes.assign(source->notes().begin(), source->notes().end());
   return outcome;
 }
