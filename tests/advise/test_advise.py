@@ -1,6 +1,8 @@
 """What is advised for which behaviour, and what a few blocks change about it."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from played import FRAMES, Game, advise, at, blockyard, play, routed
@@ -370,6 +372,27 @@ def test_without_marks_scopes_pools_and_reserves_are_advised_and_marks_are_expla
     done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "text")
     assert "by_frame_mark()" in done.stdout and "saved/s" in done.stdout
     assert "of each second in the allocator" in " ".join(done.stdout.split())
+
+
+def test_what_comes_before_the_first_mark_or_after_the_last_is_no_frame_for_sites_and_advice(tmp_path):
+    game = Game(tmp_path / "game.txt")
+    for _ in range(FRAMES):
+        for _ in range(400 if game.frame == 0 else 4):  # loads before the first mark
+            game.free(game.allocate(100, "update()", "shade()"), "end_frame()")
+        game.end_frame()
+    for _ in range(300):
+        game.free(game.allocate(100, "update()", "shade()"), "end_frame()")
+    path = game.write()
+    sites = json.loads(blockyard("sites", path, "--json").stdout)
+    report = advise(path)
+    assert sites["frame_count"] == report["frames"] == FRAMES - 1
+    assert sites["sites"][0]["frames"] == at(report, "shade()")["evidence"]["frames"] == FRAMES - 1
+    assert report["worst_frame_ns"] > game_frame_ends(path)[0]
+    assert report["estimated_worst_frame_ns"] == pytest.approx(report["estimated_ns"] * 4 / (400 + 300 + 59 * 4))
+
+
+def game_frame_ends(path: Path) -> list[int]:
+    return [int(line.split()[3]) for line in path.read_text().splitlines() if line.startswith("# frame ")]
 
 
 def test_routes_hold_the_blocks_that_keep_the_advice_and_no_others(tmp_path):

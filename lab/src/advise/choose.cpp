@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 #include <span>
+#include <string>
+#include <tuple>
 
 #include "advise/costs.hpp"
 #include "journal/event.hpp"
@@ -405,23 +407,25 @@ class Chooser {
   /// place is one change.
   void merge(std::vector<Piece>& pieces) const {
     std::vector<Piece> merged;
-    std::vector<Place> places;
+    std::map<std::tuple<What, std::string, Place, std::uint64_t>, std::size_t> alike;
+    std::vector<std::size_t> arenas;
     for (Piece& piece : pieces) {
-      const Place place = place_of(piece);
-      std::size_t at = 0;
-      const auto partner = std::find_if(merged.begin(), merged.end(), [&](const Piece& other) {
-        const bool is_same_place = places[at++] == place;
-        if (other.what != piece.what) return false;
-        if (piece.what == What::temp_scope) return other.scope_function == piece.scope_function;
-        if (piece.what == What::rewindable) return die_together(other, piece);
-        const bool shares = piece.what == What::temp || piece.what == What::temp_job || piece.what == What::pool;
-        return shares && is_same_place && other.bytes == piece.bytes;
-      });
-      if (partner == merged.end()) {
+      std::size_t at = merged.size();
+      if (piece.what == What::rewindable) {
+        const auto arena = std::find_if(arenas.begin(), arenas.end(),
+                                        [&](std::size_t other) { return die_together(merged[other], piece); });
+        if (arena != arenas.end()) at = *arena;
+        if (at == merged.size()) arenas.push_back(at);
+      } else if (piece.what == What::temp_scope) {
+        at = alike.try_emplace({piece.what, piece.scope_function, {}, 0}, at).first->second;
+      } else if (piece.what == What::temp || piece.what == What::temp_job || piece.what == What::pool) {
+        at = alike.try_emplace({piece.what, "", place_of(piece), piece.bytes}, at).first->second;
+      }
+      if (at == merged.size()) {
         merged.push_back(std::move(piece));
-        places.push_back(place);
         continue;
       }
+      Piece* const partner = &merged[at];
       if (partner->near != piece.near) partner->near = What::leave;
       if (piece.what == What::temp_scope) {
         if (partner->parts.empty()) partner->parts.push_back(*partner);

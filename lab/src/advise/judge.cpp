@@ -96,10 +96,8 @@ class Judge final : public Listener {
     ++evidence.lives;
     evidence.threads |= std::uint64_t{1} << std::min(life.thread, 63U);
     evidence.alignment = std::max(evidence.alignment, life.alignment);
-    if (running.frame != life.frame || evidence.frames == 0) {
-      running.frame = life.frame;
-      ++evidence.frames;
-    }
+    if (running.frame != life.frame) ++evidence.frames;
+    running.frame = life.frame;
     if (running.deaths != 0) close_group(node.piece);
     if (running.live_blocks++ == 0 && is(life, What::temp_scope)) ++evidence.periods;
     evidence.peak_blocks = std::max(evidence.peak_blocks, running.live_blocks);
@@ -146,6 +144,7 @@ class Judge final : public Listener {
   void conclude() {
     for (std::size_t i = 0; i < running_.size(); ++i) {
       if (running_[i].deaths != 0) close_group(i);
+      if (running_[i].frame != 0 && running_[i].frame == follower_->frame()) --verdict_.pieces[i].frames;
     }
     std::sort(verdict_.blocks.begin(), verdict_.blocks.end(),
               [](const auto& a, const auto& b) { return a.event < b.event; });
@@ -410,7 +409,6 @@ Verdict judge(const std::vector<Piece>& pieces, const Recording& recording, Word
   judge.follow(follower);
   follower.run(progress);
   judge.conclude();
-  verdict.frames = follower.frames();
   return verdict;
 }
 

@@ -35,7 +35,7 @@ struct Evidence {
   std::uint64_t lives = 0;
   std::uint64_t blocks = 0;  ///< reallocations included
   std::uint64_t bytes = 0;
-  std::uint64_t frames = 0;  ///< with a life
+  std::uint64_t frames = 0;  ///< whole ones with a life
   std::uint32_t most_frames_crossed = 0;
   std::uint64_t threads = 0;  ///< a bit each
   std::uint64_t remote_frees = 0;
@@ -59,7 +59,6 @@ struct Verdict {
   Held baseline;
   double baseline_held_cost = 0;
   std::vector<journal::RoutedBlock> blocks;  ///< of lives for which advice holds
-  std::uint32_t frames = 0;
 };
 
 /// "Temp for whatever died in its frame": the stacks of a profile whose blocks all did, by names.

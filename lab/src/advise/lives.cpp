@@ -82,7 +82,9 @@ void Follower::add(const Event& event) {
   paths_[event.thread].go_to(event.site, recording_);
   switch (event.kind) {
     case Kind::frame_mark:
-      if (event.thread == recording_.frame_thread) ++frame_;
+      if (event.thread != recording_.frame_thread) break;
+      ++frame_;
+      if (first_frame_ == 0 && event.time_ns >= window_.from_ns) first_frame_ = frame_;
       break;
     case Kind::phase_mark:
       break;

@@ -85,7 +85,10 @@ class Follower {
   Follower(const Recording& recording, Window window, Listener& listener);
   void run(const journal::Progress& progress);
 
-  std::uint32_t frames() const { return frame_; }  ///< marks of the frame thread until the window's end
+  /// The frame that goes on, from 1; 0 before the first mark, which is no frame. Nor is one that no mark has ended.
+  std::uint32_t frame() const { return frame_; }
+  /// Whole frames of the window.
+  std::uint32_t frames() const { return first_frame_ == 0 ? 0 : frame_ - first_frame_; }
   /// The events of a life, in order.
   std::vector<std::uint32_t> events_of(const Life& life) const;
 
@@ -124,6 +127,7 @@ class Follower {
   std::uint64_t number_ = 0;  ///< of the event
   std::uint64_t now_ns_ = 0;
   std::uint32_t frame_ = 0;
+  std::uint32_t first_frame_ = 0;  ///< of the window
 };
 
 }  // namespace blockyard::advise

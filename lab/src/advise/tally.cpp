@@ -114,23 +114,22 @@ class Profiler final : public Listener {
     }
   }
 
-  void conclude() {
+  /// `frame` is the one that goes on.
+  void conclude(std::uint32_t frame) {
     for (std::size_t i = 0; i < running_.size(); ++i) {
       Tally& tally = result_.leaves[i].tally;
       if (running_[i].deaths != 0) close_group(tally, running_[i]);
-      end_frame(tally, running_[i]);
+      if (running_[i].frame != frame) end_frame(tally, running_[i]);
       if (!ends_early_ && running_[i].live_blocks > running_[i].survivors) {
         tally.survivors += running_[i].live_blocks - running_[i].survivors;
       }
       result_.cost += tally.cost + tally.realloc_cost;
     }
-    for (std::size_t frame = 0; frame < frame_costs_.size(); ++frame) {
-      result_.frame_cost += frame_costs_[frame];
-      if (frame != 0 && frame_costs_[frame] > result_.worst_frame_cost) {
-        result_.worst_frame_cost = frame_costs_[frame];
-        result_.worst_frame = static_cast<std::uint32_t>(frame);
-        result_.worst_frame_ns = frame_begins_[frame];
-      }
+    for (std::uint32_t i = 1; i < std::min<std::size_t>(frame, frame_costs_.size()); ++i) {
+      if (frame_costs_[i] <= result_.worst_frame_cost) continue;
+      result_.worst_frame_cost = frame_costs_[i];
+      result_.worst_frame = i;
+      result_.worst_frame_ns = frame_begins_[i];
     }
   }
 
@@ -349,7 +348,7 @@ Profile profile(const Recording& recording, Window window, const journal::Progre
   Profiler profiler(recording, window.to_ns <= recording.duration_ns, result);
   Follower follower(recording, window, profiler);
   follower.run(progress);
-  profiler.conclude();
+  profiler.conclude(follower.frame());
   result.frames = follower.frames();
   result.duration_ns = std::min(window.to_ns, recording.duration_ns) - window.from_ns;
   return result;

@@ -103,7 +103,6 @@ struct Leaf {
 struct Profile {
   std::vector<Leaf> leaves;
   double cost = 0;                   ///< of all lives, estimated ns
-  double frame_cost = 0;             ///< of those that the frame thread began
   double worst_frame_cost = 0;       ///< of the frame thread
   std::uint32_t worst_frame = 0;     ///< 0 is none
   std::uint64_t worst_frame_ns = 0;  ///< its first allocation
