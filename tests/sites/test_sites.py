@@ -11,6 +11,8 @@ from small_game import DRAW, LOAD
 from stacked import Journal
 from the_command import blockyard
 
+from blockyard import native
+
 
 def sites(path: Path, *arguments: object) -> dict:
     done = blockyard("sites", path, "--json", "--limit", "0", *arguments)
@@ -186,6 +188,17 @@ def test_frames_are_those_of_the_thread_that_marks_most_though_another_marks_fir
     site = result["sites"][0]
     assert (result["marked_frames"], result["frame_count"]) == (True, 2)
     assert (site["allocations"], site["frame_allocations"], site["freed_same_frame"]) == (5, 2, 3)
+
+
+def test_progress_of_several_passes_is_one_that_never_goes_back(tmp_path):
+    journal = Journal()
+    load = journal.stack("load")
+    for round in range(700_000):  # each pass takes several times the tenth of a second between two reports
+        journal.line(f"# site {load}\na 8 10 1 {round}\nf 10 1 {round}")
+    shares: list[float] = []
+    text = journal.write(tmp_path / "game.txt")
+    native.call("blockyard-sites", ["list", text], on_progress=lambda share, _: shares.append(share))
+    assert len(shares) > 2 and shares == sorted(shares)
 
 
 def test_memory_at_the_peak_and_at_the_end_adds_up(game):

@@ -134,6 +134,8 @@ class Adder {
     return most == marks_.end() ? no_thread : most->first;
   }
   std::uint32_t frame_thread() const { return frame_thread_; }
+  /// Whether another pass may follow: so far more than one thread marks frames.
+  bool may_repeat() const { return marks_.size() > 1; }
 
   void conclude() {
     result_.marked_frames = frame_thread_ != no_thread;
@@ -351,8 +353,28 @@ class Adder {
   std::vector<bool> incomplete_;  ///< by node: its root is no function
 };
 
-void add_all(const std::string& path, journal::Source& source, Adder& adder, const journal::Progress& progress) {
+/// Progress of several passes as one, which never goes back.
+class Passes {
+ public:
+  explicit Passes(const journal::Progress& progress) : progress_(progress) {}
+
+  void begin() { begun_ = reached_; }
+  void report(const journal::Source& source, bool another_follows) {
+    if (!progress_ || source.bytes_total() == 0) return;
+    const double read = static_cast<double>(source.bytes_read()) / static_cast<double>(source.bytes_total());
+    reached_ = std::max(reached_, begun_ + (1 - begun_) * read * (another_follows ? 0.5 : 1));
+    progress_(reached_);
+  }
+
+ private:
+  const journal::Progress& progress_;
+  double begun_ = 0;  ///< where the pass began
+  double reached_ = 0;
+};
+
+void add_all(const std::string& path, journal::Source& source, Adder& adder, Passes& passes, bool is_last) {
   constexpr std::size_t ahead = 16;
+  passes.begin();
   for (auto events = source.next(); !events.empty(); events = source.next()) {
     try {
       for (std::size_t i = 0; i < events.size(); ++i) {
@@ -362,7 +384,7 @@ void add_all(const std::string& path, journal::Source& source, Adder& adder, con
     } catch (const Error& error) {
       throw Error(path + ", " + error.what());
     }
-    journal::report(progress, source);
+    passes.report(source, !is_last && adder.may_repeat());
   }
 }
 
@@ -376,15 +398,16 @@ Sites find_sites(const std::string& path, const Options& options, const journal:
   Sites result;
   result.source = journal::open(path);
   std::unique_ptr<journal::Source> again;  // a pass after the first
+  Passes passes(progress);
   if (!result.source->is_complete()) {
-    while (!result.source->next().empty()) journal::report(progress, *result.source);
+    while (!result.source->next().empty()) passes.report(*result.source, true);
     again = journal::open(path);
   }
   result.labels =
       std::make_unique<Labels>(result.stacks(), options.show_wrappers, options.skip, options.by == By::line);
   for (std::uint32_t frame_thread = no_thread;;) {
     Adder adder(options, frame_thread, result);
-    add_all(path, again ? *again : *result.source, adder, progress);
+    add_all(path, again ? *again : *result.source, adder, passes, frame_thread != no_thread);
     adder.require(path);
     if (adder.most_marks() == adder.frame_thread()) {
       adder.conclude();
