@@ -21,7 +21,11 @@ class Collected : public RecordSink {
     std::uint64_t stamp;
     std::uint64_t first;
   };
+  void prefetch(const std::uint64_t* record) const override { announced.insert(record[0]); }
   void apply(std::uint32_t thread, std::uint64_t stamp, const std::uint64_t* record) override {
+    const auto found = announced.find(record[0]);
+    ASSERT_NE(found, announced.end()) << "each record is announced once before it comes";
+    announced.erase(found);
     entries.push_back({thread, stamp, record[0]});
     const std::uint64_t address = payload_of(record[0]);
     if (kind_of(record[0]) == RecordKind::free) {
@@ -37,6 +41,7 @@ class Collected : public RecordSink {
   std::vector<Entry> entries;
   std::set<std::uint64_t> live;
   int violations = 0;
+  mutable std::multiset<std::uint64_t> announced;
 };
 
 void put(Lane& lane, RecordKind kind, std::uint64_t address, std::uint64_t stamp) {

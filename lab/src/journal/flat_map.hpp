@@ -20,7 +20,11 @@ class FlatMap {
   std::size_t size() const { return size_; }
 
   /// Brings the slot of `key` into the cache; call it some lookups ahead.
-  void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[home(key)], 1); }
+  void prefetch(std::uint64_t key) const {
+    const Slot* const slot = &slots_[home(key)];
+    __builtin_prefetch(slot, 1);
+    if constexpr (64 % sizeof(Slot) != 0) __builtin_prefetch(reinterpret_cast<const char*>(slot + 1) - 1, 1);
+  }
 
   /// The value of `key`, or null.
   Value* find(std::uint64_t key) {

@@ -58,6 +58,21 @@ bool Interpreter::is_possible(const std::uint64_t* record) const {
   }
 }
 
+void Interpreter::prefetch(const std::uint64_t* record) const {
+  switch (kind_of(record[0])) {
+    case RecordKind::allocate:
+    case RecordKind::allocate_zeroed:
+    case RecordKind::allocate_aligned:
+    case RecordKind::free:
+    case RecordKind::reallocate_begin:
+    case RecordKind::reallocate_end:
+      (engine_of(record[0]) ? engine_space_ : malloc_space_).live.prefetch(payload_of(record[0]));
+      break;
+    default:
+      break;
+  }
+}
+
 void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::uint64_t* record) {
   advance(stamp);
   Space& space = engine_of(record[0]) ? engine_space_ : malloc_space_;

@@ -42,6 +42,7 @@ class Interpreter : public RecordSink {
 
   void apply(std::uint32_t thread, std::uint64_t stamp, const std::uint64_t* record) override;
   bool is_possible(const std::uint64_t* record) const override;
+  void prefetch(const std::uint64_t* record) const override;
 
   /// Starts from the blocks and the modules of the parent process.
   void inherit(const std::vector<LiveBlocks::Entry>& blocks, const StackBook::Mapped& modules) {

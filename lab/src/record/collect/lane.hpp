@@ -42,13 +42,33 @@ class Lane {
     return false;
   }
 
+  /// Calls `visit(record)` once for each record, some records before it is the oldest.
+  template <class Visit>
+  void look_ahead(Visit&& visit) {
+    constexpr std::size_t least_ahead = 8;
+    if (ahead_ >= least_ahead) return;
+    const Chunk& chunk = chunks_.front();
+    while (ahead_ < 2 * least_ahead && ahead_end_ != chunk.words.size()) {
+      visit(chunk.words.data() + ahead_end_);
+      ahead_end_ += words_of(chunk.words[ahead_end_]);
+      ++ahead_;
+    }
+  }
+
   void pop() {
     last_stamp_ = front_stamp();
     Chunk& chunk = chunks_.front();
     const std::size_t words = words_of(chunk.words[chunk.begin]);
     chunk.begin += words;
     queued_ -= words;
-    if (chunk.begin == chunk.words.size()) chunks_.pop_front();
+    if (ahead_ > 0) {
+      --ahead_;
+    } else {
+      ahead_end_ = chunk.begin;
+    }
+    if (chunk.begin != chunk.words.size()) return;
+    chunks_.pop_front();
+    ahead_end_ = 0;
   }
 
   /// Appends words [from, to) of a ring. They must be whole records; everything between two heads is.
@@ -76,6 +96,8 @@ class Lane {
   std::uint32_t thread_;
   std::uint64_t last_stamp_ = 0;
   std::size_t queued_ = 0;
+  std::size_t ahead_ = 0;      ///< records from the oldest on that look_ahead() has visited
+  std::size_t ahead_end_ = 0;  ///< in the first chunk: where they end
   std::deque<Chunk> chunks_;
 };
 

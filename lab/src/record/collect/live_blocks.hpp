@@ -47,6 +47,8 @@ class LiveBlocks {
     if (!blocks_.take(address, block)) return std::nullopt;
     return block;
   }
+  /// Brings what is known of an address into the cache.
+  void prefetch(std::uint64_t address) const { blocks_.prefetch(address); }
   std::size_t size() const { return blocks_.size(); }
 
   /// All of them in the order of their allocation. O(n log n).

@@ -15,6 +15,7 @@ struct Head {
 bool is_later(const Head& left, const Head& right) { return left.stamp > right.stamp; }
 
 void apply_front(Lane& lane, RecordSink& sink) {
+  lane.look_ahead([&](const std::uint64_t* record) { sink.prefetch(record); });
   const std::uint64_t* record = lane.front();
   sink.apply(lane.thread(), lane.front_stamp(), record);
   lane.pop();

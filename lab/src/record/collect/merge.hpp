@@ -17,6 +17,8 @@ class RecordSink {
   /// Whether this record may come next: an allocation of a live address may not, nor a free of one that is not live.
   /// Asked only to order records with equal stamps.
   virtual bool is_possible(const std::uint64_t* record) const = 0;
+  /// The record comes soon: what it needs can be brought into the cache.
+  virtual void prefetch(const std::uint64_t*) const {}
 };
 
 /// Applies records with stamps below `watermark`, oldest first, until none is left or `budget` records were applied.
