@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -68,8 +69,9 @@ mkdir -p "$cache" && echo '{failed}' > "$cache/lastfailed"; exit 1
         return running.returncode, said
 
 
-def wait_for(*paths: Path) -> None:
+def wait_for(running: subprocess.Popen[str], *paths: Path) -> None:
     while not all(path.exists() for path in paths):
+        assert running.poll() is None
         time.sleep(0.05)
 
 
@@ -130,6 +132,7 @@ def test_a_name_that_is_none_is_refused(tree: Tree) -> None:
 
 def test_of_the_cpp_tests_those_that_failed_run_again(tree: Tree) -> None:
     list_of_failed = r"The following tests FAILED:\n\t  7 - sizes/Sizes.sum_to_1.5/0 (Failed)\n"
+    list_of_failed += r"\t 12 - sizes/Sizes.of(int) (Timeout)   threads checked\n"
     tree.program(
         "bin/ctest",
         f"""#!/bin/sh
@@ -140,8 +143,9 @@ last=; for word; do [ "$last" = -O ] && printf '{list_of_failed}' > "$word" && e
     )
     code, said = tree.run()
     assert code == 0, said
-    assert "run again, alone:\n  ctest: sizes/Sizes.sum_to_1.5/0\n" in said
-    assert (tree.root / "calls").read_text().splitlines()[-1].endswith(r" -R ^(sizes/Sizes\.sum_to_1\.5/0)$")
+    assert "run again, alone:\n  ctest: sizes/Sizes.sum_to_1.5/0\n  ctest: sizes/Sizes.of(int)\n" in said
+    call = (tree.root / "calls").read_text().splitlines()[-1]
+    assert call.endswith(r" -R ^(sizes/Sizes\.sum_to_1\.5/0|sizes/Sizes\.of\(int\))$")
 
 
 def test_what_installs_python_packages_stands_in_a_line_of_its_own(tree: Tree) -> None:
@@ -150,10 +154,25 @@ def test_what_installs_python_packages_stands_in_a_line_of_its_own(tree: Tree) -
     assert "Will install" in tree.run("ctest")[1].splitlines()
 
 
+def test_what_python_lacks_for_that_is_installed_where_sudo_can_ask(tree: Tree) -> None:
+    (tree.root / ".venv/bin/python").unlink()
+    python = f"""case $2 in *ensurepip*) exit 1 ;; esac; exec {sys.executable} "$@"\n"""
+    tree.program("bin/python3", f"#!/bin/sh\n{python}")
+    tree.program("scripts/install-packages", "#!/bin/sh\necho groups: $*\n")
+    assert "groups: build lab test venv\n" in tree.run("ctest")[1]
+
+
+def test_what_a_step_leaves_running_ends_with_the_lane(tree: Tree) -> None:
+    tree.part("first", "sleep 60 > /dev/null 2>&1 & echo $! > left\n")
+    assert tree.run("pytest-first")[0] == 0
+    stat = Path("/proc", (tree.root / "left").read_text().strip(), "stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 def test_ctrl_c_ends_what_installs_python_packages(tree: Tree) -> None:
     tree.program("scripts/setup-venv", "#!/bin/sh\ntouch began; sleep 60; touch survived\n")
     running = tree.start()
-    wait_for(tree.root / "began")
+    wait_for(running, tree.root / "began")
     os.killpg(running.pid, signal.SIGINT)
     running.communicate(timeout=15)  # returns when nobody is left who could write
     assert running.returncode == 130
@@ -162,7 +181,7 @@ def test_ctrl_c_ends_what_installs_python_packages(tree: Tree) -> None:
 def test_ctrl_c_a_second_time_ends_what_ignores_it(tree: Tree) -> None:
     tree.part("first", "trap '' INT TERM; touch first.began; sleep 60\n")
     running = tree.start("pytest-first")
-    wait_for(tree.root / "first.began")
+    wait_for(running, tree.root / "first.began")
     os.killpg(running.pid, signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         running.communicate(timeout=1)
@@ -175,7 +194,7 @@ def test_ctrl_c_ends_both_steps(tree: Tree) -> None:
     for name in ("first", "second"):
         tree.part(name, f"trap 'touch {name}.interrupted; exit 2' INT; touch {name}.began; sleep 60 & wait\n")
     running = tree.start()
-    wait_for(tree.root / "first.began", tree.root / "second.began")
+    wait_for(running, tree.root / "first.began", tree.root / "second.began")
     os.kill(running.pid, signal.SIGINT)
     said, _ = running.communicate(timeout=60)  # returns when nobody is left who could write
     assert running.returncode == 130 and "interrupted" in said
