@@ -455,6 +455,15 @@ def test_apply_judges_what_the_user_wants(tmp_path):
     assert wrong["what"] == "temp" and wrong["held"]["broken"] > 500
 
 
+@pytest.mark.parametrize("name", ["particle", "emitter::particle", "particle(int)"])
+def test_apply_takes_as_much_of_a_functions_name_as_is_needed(tmp_path, name):
+    def each_frame(game: Game) -> None:
+        game.free(game.allocate(48, "fire()", "app::emitter::particle(int)"), "fire()")
+
+    advice = advise(play(tmp_path / "game.txt", each_frame), "--apply", f"{name}=pool")["advice"]
+    assert [(one["what"], one["bytes"]) for one in advice] == [("pool", 48)]
+
+
 @pytest.mark.parametrize(
     "options, sentence",
     [

@@ -479,10 +479,14 @@ class Chooser {
   ScopeFinder scopes_;
 };
 
-/// Without parameters, so that a name can be typed: "app::spawn" for "app::spawn(int)".
+/// With or without its parameters, and with as much of its scope as the user likes, as for a debugger's breakpoint.
 bool is_called(const std::string& function, const std::string& name) {
-  return function == name ||
-         (function.starts_with(name) && function.size() > name.size() && function[name.size()] == '(');
+  for (std::size_t at = function.find(name); at != std::string::npos; at = function.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool begins = at == 0 || function[at - 1] == ':' || function[at - 1] == ' ';
+    if (begins && (end == function.size() || function[end] == '(')) return true;
+  }
+  return false;
 }
 
 }  // namespace
