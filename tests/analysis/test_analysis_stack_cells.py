@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from blockyard.analysis.passes import FREE, ROW
+from blockyard.analysis.passes import FREE, ROW, BadRows
 from blockyard.analysis.samples import NO_EVENT
 from blockyard.analysis.sites import NONE
 from blockyard.analysis.stack_cells import KINDS, Cells, Stacked
@@ -99,6 +99,19 @@ def test_each_row_is_in_the_cell_of_its_place_and_time(
         if kind != "died":
             assert np.array_equal(group[mine], cell + first)
             first += count
+
+
+def test_event_numbers_that_do_not_rise_are_refused(rows: np.ndarray, found: SimpleNamespace) -> None:
+    damaged = rows.copy()
+    damaged["event"][70] = 1 << 24
+    with pytest.raises(BadRows, match="do not rise at row 71"):
+        Stacked(damaged, found, None, END_NS, COLUMNS)
+
+
+def test_an_odd_number_of_columns_is_not_joined(rows: np.ndarray, found: SimpleNamespace) -> None:
+    cells = Cells(Stacked(rows, found, None, END_NS, 15), np.zeros(NODES + 1), PLACES)
+    with pytest.raises(ValueError, match="odd number of columns"):
+        cells.join()
 
 
 def test_a_campaign_without_pairs_or_rows_has_no_ends(rows: np.ndarray, found: SimpleNamespace) -> None:

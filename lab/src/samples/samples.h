@@ -190,9 +190,9 @@ BY_SAMPLES_API int by_samples_tile(const by_samples_run* runs, uint32_t run_coun
 BY_SAMPLES_API int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                           const by_samples_grouping* grouping, double* sums, double* weighted);
 
-/// Joins rows of one run with call stacks. Adds to `sums`, which has four times node_count + 1: by node the
-/// allocations, their bytes, the frees, and the bytes of blocks whose end a row says. Returns 0, or 1 when out of
-/// memory. O(rows).
+/// Joins rows of one run, whose event numbers must rise, with call stacks. Adds to `sums`, which has four times
+/// node_count + 1: by node the allocations, their bytes, the frees, and the bytes of blocks whose end a row says.
+/// Returns 0, or 1 when out of memory. O(rows).
 BY_SAMPLES_API int by_samples_stack_events(const void* rows, uint64_t count, const by_samples_stack_source* source,
                                            const by_samples_stack_rows* found, double* sums);
 
@@ -204,7 +204,7 @@ BY_SAMPLES_API by_samples_cells* by_samples_cells_new(const void* rows, uint64_t
 BY_SAMPLES_API void by_samples_cells_delete(by_samples_cells* cells);
 /// How many there are of a kind.
 BY_SAMPLES_API uint64_t by_samples_cells_count(const by_samples_cells* cells, uint32_t kind);
-/// Makes every two neighbouring columns one.
+/// Makes every two neighbouring columns one. There must be an even number of them.
 BY_SAMPLES_API void by_samples_cells_join(by_samples_cells* cells);
 /// Fills one of `found` for each kind, and by row the number of its cell: those of frees come after all of allocations.
 /// Returns 0, or 1 when out of memory. O(rows).

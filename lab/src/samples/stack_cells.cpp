@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <limits>
 
 namespace blockyard::samples {
@@ -77,6 +78,7 @@ std::uint64_t StackCells::count(std::size_t kind) const {
 }
 
 void StackCells::join() {
+  assert(columns_ % 2 == 0);
   columns_ /= 2;
   ++joined_;
   for (auto& of : bits_) {

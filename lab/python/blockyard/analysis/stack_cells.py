@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from blockyard.analysis import samples_library
-from blockyard.analysis.passes import ROW
+from blockyard.analysis.passes import ROW, BadRows
 from blockyard.analysis.sites import Sites
 
 KINDS = ("malloc", "free", "died")
@@ -52,11 +52,15 @@ def _library() -> ctypes.CDLL:
 
 class Stacked:
     """Rows with the node of each, which is one more than there are where it has no stack. By node, that one too:
-    `calls` and `bytes` of mallocs, `frees`, and `died_bytes` of the blocks whose end was seen."""
+    `calls` and `bytes` of mallocs, `frees`, and `died_bytes` of the blocks whose end was seen. Raises BadRows where
+    event numbers do not rise."""
 
     def __init__(self, rows: np.ndarray, found: Sites, pair: np.ndarray | None, end_ns: float, columns: int) -> None:
         if rows.dtype != ROW or not rows.flags.c_contiguous:
             raise ValueError("rows of another layout")
+        falls = np.flatnonzero(rows["event"][1:] <= rows["event"][:-1])
+        if len(falls):
+            raise BadRows(f"has event numbers that do not rise at row {falls[0] + 1}", 0)
         self.rows, self.columns = rows, columns
         self.node, self._column, self._died = (np.empty(len(rows), of) for of in (np.uint32, np.uint16, np.uint16))
         self._native = _Rows(self.node.ctypes.data, self._column.ctypes.data, self._died.ctypes.data)
@@ -105,6 +109,8 @@ class Cells:
 
     def join(self) -> None:
         """Makes every two neighbouring columns one."""
+        if self.columns % 2:
+            raise ValueError("an odd number of columns")
         self._library.by_samples_cells_join(self._handle)
         self.columns //= 2
 

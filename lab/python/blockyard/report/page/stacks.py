@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from blockyard.analysis import passes, samples, stack_tree, tiles, timeline
-from blockyard.analysis.figures import SLOWEST, AllocatorFigures, open_rows
+from blockyard.analysis.figures import SLOWEST, AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.frames import SHARES_OVER, FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.passes import ALL, FREE
@@ -111,11 +111,15 @@ class _Seen:
     """The journal's events at the times of the reference run."""
 
     def __init__(self, section: Section, found: Sites, end_ns: float) -> None:
-        rows = samples.rows(timeline.reference(section).folder / "samples.npy")
+        run = timeline.reference(section)
+        rows = samples.rows(run.folder / "samples.npy")
         self.event = np.ascontiguousarray(rows["event"])
         self.thread = rows["thread"]
         self.pair = section.arrays().get("pair")
-        self.stacked = Stacked(rows, found, self.pair, end_ns, tiles.COLUMNS)
+        try:
+            self.stacked = Stacked(rows, found, self.pair, end_ns, tiles.COLUMNS)
+        except passes.BadRows as error:
+            raise bad_rows([run], error) from None
         self.leaf = self.stacked.node
         self.used = np.flatnonzero(self.stacked.calls + self.stacked.frees)
 
