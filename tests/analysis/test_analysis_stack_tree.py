@@ -89,3 +89,10 @@ def test_events_without_a_stack_have_a_node_of_their_own() -> None:
     found = stacks([[(MAIN, 1)]], [(-1, 0)], [0])
     tree = stack_tree.Grown(found, weights(5, 5), np.zeros(0, np.int64)).cut(10, 0)
     assert path(tree, int(tree.site[1])) == ["(no call stack)"]
+
+
+def test_labels_that_differ_in_their_last_member_alone_are_two_nodes() -> None:
+    found = stacks([[(MAIN, 1)], [(SPAWN, 1 << 30)], [(SPAWN, 1 << 30)]], [(-1, 0), (0, 1), (0, 2)], range(3))
+    found.label["module"][2] = GAME + 1
+    tree = stack_tree.Grown(found, weights(0, 1, 1, 0), np.zeros(0, np.int64)).cut(100, 0)
+    assert tree.site[1] != tree.site[2]

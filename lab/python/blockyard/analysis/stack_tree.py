@@ -181,12 +181,12 @@ class _Full:
 def _levels(above: np.ndarray) -> list[np.ndarray]:
     """Nodes by how many stand above them. `above` is -1 for none."""
     depth, at = (above >= 0).astype(np.int32), above.astype(np.int32)
-    open = np.flatnonzero(depth)
-    while len(open):  # each time twice as far
-        there = at[open]
-        depth[open] += depth[there]
-        at[open] = at[there]
-        open = open[at[open] >= 0]
+    deeper = np.flatnonzero(depth)
+    while len(deeper):  # each time twice as far
+        there = at[deeper]
+        depth[deeper] += depth[there]
+        at[deeper] = at[there]
+        deeper = deeper[at[deeper] >= 0]
     # NumPy sorts numbers of 16 bits by counting them.
     order = np.argsort(depth.astype(np.uint16) if depth.max(initial=0) < 1 << 16 else depth, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
@@ -199,8 +199,9 @@ def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for first, second in (("function", "file"), ("line", "module"))
     )
     order = np.lexsort((low, high))
-    new = np.diff(high[order], prepend=0).astype(bool) | np.diff(low[order], prepend=0).astype(bool)
-    new[:1] = True
+    high, low = high[order], low[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
     number = np.empty(len(order), np.int64)
     number[order] = np.cumsum(new) - 1
     return np.asarray(labels)[order[new]], number
