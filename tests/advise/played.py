@@ -63,6 +63,9 @@ class Game:
         self._ns += 100
         self.journal.free(block, self._ns, self.stack(*functions), thread=thread)
 
+    def wait(self, ns: int) -> None:
+        self._ns += ns
+
     def end_frame(self) -> None:
         self.frame += 1
         self._ns = max(self._ns + 100, self.frame * FRAME_NS)

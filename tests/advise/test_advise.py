@@ -447,6 +447,18 @@ def test_halves_are_judged_on_each_other_beside_the_baseline(tmp_path):
     assert halves["coverage"] > halves["baseline"]["coverage"]
 
 
+def test_a_half_counts_no_frame_that_began_before_it(tmp_path):
+    def each_frame(game: Game) -> None:
+        game.wait(15_000_000)
+        temp(game)
+        temp(game)
+
+    # The half begins within a frame, and has three whole ones: too few for a temp.
+    report = advise(play(tmp_path / "game.txt", each_frame, frames=7))
+    assert at(report, "shade()")["what"] == "temp"
+    assert report["halves"] is None
+
+
 def test_apply_judges_what_the_user_wants(tmp_path):
     path = play(tmp_path / "game.txt", pool())
     advice = advise(path, "--apply", "particle=pool")["advice"]

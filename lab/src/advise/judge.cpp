@@ -96,7 +96,7 @@ class Judge final : public Listener {
     ++evidence.lives;
     evidence.threads |= std::uint64_t{1} << std::min(life.thread, 63U);
     evidence.alignment = std::max(evidence.alignment, life.alignment);
-    if (running.frame != life.frame) ++evidence.frames;
+    if (running.frame != life.frame && follower_->began_in_window(life.frame)) ++evidence.frames;
     running.frame = life.frame;
     if (running.deaths != 0) close_group(node.piece);
     if (running.live_blocks++ == 0 && is(life, What::temp_scope)) ++evidence.periods;
@@ -144,7 +144,8 @@ class Judge final : public Listener {
   void conclude() {
     for (std::size_t i = 0; i < running_.size(); ++i) {
       if (running_[i].deaths != 0) close_group(i);
-      if (running_[i].frame != 0 && running_[i].frame == follower_->frame()) --verdict_.pieces[i].frames;
+      const std::uint32_t frame = running_[i].frame;
+      if (frame == follower_->frame() && follower_->began_in_window(frame)) --verdict_.pieces[i].frames;
     }
     std::sort(verdict_.blocks.begin(), verdict_.blocks.end(),
               [](const auto& a, const auto& b) { return a.event < b.event; });

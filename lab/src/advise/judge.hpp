@@ -35,7 +35,7 @@ struct Evidence {
   std::uint64_t lives = 0;
   std::uint64_t blocks = 0;  ///< reallocations included
   std::uint64_t bytes = 0;
-  std::uint64_t frames = 0;  ///< whole ones with a life
+  std::uint64_t frames = 0;  ///< whole ones of the window with a life
   std::uint32_t most_frames_crossed = 0;
   std::uint64_t threads = 0;  ///< a bit each
   std::uint64_t remote_frees = 0;

@@ -89,6 +89,8 @@ class Follower {
   std::uint32_t frame() const { return frame_; }
   /// Whole frames of the window.
   std::uint32_t frames() const { return first_frame_ == 0 ? 0 : frame_ - first_frame_; }
+  /// Whether a frame began in the window, as far as its marks are known.
+  bool began_in_window(std::uint32_t frame) const { return first_frame_ != 0 && frame >= first_frame_; }
   /// The events of a life, in order.
   std::vector<std::uint32_t> events_of(const Life& life) const;
 

@@ -28,6 +28,7 @@ class Profiler final : public Listener {
         ends_early_(ends_early || recording.header.cut_at_end),
         result_(result),
         leaf_of_node_(recording.stacks->nodes().size()) {}
+  void follow(const Follower& follower) { follower_ = &follower; }
 
   void begins(Life& life) override {
     std::uint32_t& leaf = leaf_of_node_[life.node];
@@ -114,8 +115,8 @@ class Profiler final : public Listener {
     }
   }
 
-  /// `frame` is the one that goes on.
-  void conclude(std::uint32_t frame) {
+  void conclude() {
+    const std::uint32_t frame = follower_->frame();
     for (std::size_t i = 0; i < running_.size(); ++i) {
       Tally& tally = result_.leaves[i].tally;
       if (running_[i].deaths != 0) close_group(tally, running_[i]);
@@ -126,7 +127,7 @@ class Profiler final : public Listener {
       result_.cost += tally.cost + tally.realloc_cost;
     }
     for (std::uint32_t i = 1; i < std::min<std::size_t>(frame, frame_costs_.size()); ++i) {
-      if (frame_costs_[i] <= result_.worst_frame_cost) continue;
+      if (!follower_->began_in_window(i) || frame_costs_[i] <= result_.worst_frame_cost) continue;
       result_.worst_frame_cost = frame_costs_[i];
       result_.worst_frame = i;
       result_.worst_frame_ns = frame_begins_[i];
@@ -177,9 +178,9 @@ class Profiler final : public Listener {
     running.frame_cost += cost;
   }
 
-  /// What comes before the first mark is loading, not a frame.
-  static void end_frame(Tally& tally, Running& running) {
-    if (running.frame == 0) running = without_frame(running);
+  /// What comes before the window's first mark is no whole frame.
+  void end_frame(Tally& tally, Running& running) const {
+    if (!follower_->began_in_window(running.frame)) running = without_frame(running);
     tally.frame_bytes = std::max(tally.frame_bytes, running.frame_bytes);
     tally.worst_frame_cost = std::max(tally.worst_frame_cost, running.frame_cost);
     if (running.frame_lives != 0) {
@@ -234,6 +235,7 @@ class Profiler final : public Listener {
   const Recording& recording_;
   bool ends_early_;
   Profile& result_;
+  const Follower* follower_ = nullptr;
   std::vector<Running> running_;             ///< by leaf
   std::vector<std::uint32_t> leaf_of_node_;  ///< leaf + 1
   std::vector<double> frame_costs_;
@@ -347,8 +349,9 @@ Profile profile(const Recording& recording, Window window, const journal::Progre
   Profile result;
   Profiler profiler(recording, window.to_ns <= recording.duration_ns, result);
   Follower follower(recording, window, profiler);
+  profiler.follow(follower);
   follower.run(progress);
-  profiler.conclude(follower.frame());
+  profiler.conclude();
   result.frames = follower.frames();
   result.duration_ns = std::min(window.to_ns, recording.duration_ns) - window.from_ns;
   return result;

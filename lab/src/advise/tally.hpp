@@ -77,7 +77,7 @@ struct Tally {
   std::uint64_t frame_bytes = 0;  ///< most in one frame
   std::uint64_t burst_bytes = 0;  ///< most between two moments without a live block
   std::uint64_t bursts = 0;       ///< such moments
-  std::uint64_t frames = 0;       ///< with a life that began in it
+  std::uint64_t frames = 0;       ///< whole ones of the window with a life that began in it
   std::uint64_t frames_alike = 0;
   std::uint64_t frames_met = 0;   ///< as `frames`, but of several sites that of the one with most
   std::uint64_t group_lives = 0;  ///< that died in a group
