@@ -387,6 +387,8 @@ def test_what_comes_before_the_first_mark_or_after_the_last_is_no_frame_for_site
     report = advise(path)
     assert sites["frame_count"] == report["frames"] == FRAMES - 1
     assert sites["sites"][0]["frames"] == at(report, "shade()")["evidence"]["frames"] == FRAMES - 1
+    said = " ".join(blockyard("advise", path, "--no-replay", "-o", tmp_path / "text").stdout.split())
+    assert "936 blocks end on their thread in the frame that they began in." in said
     assert report["worst_frame_ns"] > game_frame_ends(path)[0]
     assert report["estimated_worst_frame_ns"] == pytest.approx(report["estimated_ns"] * 4 / (400 + 300 + 59 * 4))
 

@@ -301,7 +301,7 @@ def _seen(advice: dict[str, Any]) -> str:
     seen, what = advice["evidence"], advice["what"]
     blocks = counted(seen["lives"], "block")
     if what == "temp":
-        return f"{blocks} in {counted(seen['frames'], 'frame')} end on their thread in the frame that they began in."
+        return f"{blocks} end on their thread in the frame that they began in."
     if what == "temp_scope":
         where = function(advice["where"])
         times = "once" if seen["periods"] == 1 else f"{seen['periods']:,} times"
@@ -321,7 +321,7 @@ def _seen(advice: dict[str, Any]) -> str:
             f"{counted(seen['lives'], 'buffer')} grow, {times:.1f} times each; {advice['bytes']:,} bytes "
             "are enough for 99 % of them."
         )
-    return f"{blocks} in {counted(seen['frames'], 'frame')}, allocated and freed the same way in each."
+    return f"{blocks}, allocated and freed the same way in each frame."
 
 
 def near(advice: dict[str, Any], begin: str) -> str:
