@@ -13,19 +13,19 @@ bool has_checks();
 bool is_observed();
 inline bool is_watched() { return has_checks() || is_observed(); }
 
-/// What fills memory with checks.
+/// What fills memory in a process with checks.
 inline constexpr unsigned char fresh_pattern = 0xcd;  ///< a new block
 inline constexpr unsigned char dead_pattern = 0xdd;   ///< no block
 
-/// With checks: hides memory that holds no block (base/poison.hpp).
+/// In a process with checks: hides memory that holds no block (base/poison.hpp).
 void hide(void* memory, std::size_t bytes);
-/// Whether hide() fills memory with dead_pattern: with checks without AddressSanitizer and Valgrind.
+/// Whether hide() fills memory with dead_pattern: in a process with checks and without AddressSanitizer or Valgrind.
 bool fills_hidden();
 /// Where fills_hidden(): ends the process with a sentence if hidden memory was written to.
 void check_untouched(const void* memory, std::size_t bytes);
-/// With checks: makes memory usable; its contents are unspecified.
+/// In a process with checks: makes memory usable; its contents are unspecified.
 void show(void* memory, std::size_t bytes);
-/// With checks: as show(), and fills it with fresh_pattern.
+/// In a process with checks: as show(), and fills it with fresh_pattern.
 void show_fresh(void* memory, std::size_t bytes);
 
 /// Report a block to the recorder, if one listens.
