@@ -66,8 +66,8 @@ template <typename Work>
 void StackCells::for_each(Work work) const {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const std::uint32_t place = place_of_node_[stacks_.node[i]];
-    work(rows_[i].kind == kind_free ? freed : allocated, stacks_.column[i] >> joined_, place, i);
-    if (stacks_.died[i] != no_column) work(died, stacks_.died[i] >> joined_, place, i);
+    work(rows_[i].kind == kind_free ? freed : allocated, std::size_t{stacks_.column[i]} >> joined_, place, i);
+    if (stacks_.died[i] != no_column) work(died, std::size_t{stacks_.died[i]} >> joined_, place, i);
   }
 }
 
