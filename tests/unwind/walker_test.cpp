@@ -304,6 +304,30 @@ TEST(Walker, follows_frame_pointers_through_the_code_that_dotnet_compiles) {
   dlclose(runtime);
 }
 
+#if defined(__x86_64__)
+// Its rules put the frame at what rbx holds, which is 0: the return address would lie at the very end of the addresses.
+asm(".text\n"
+    "walker_test_frame_at_0:\n"
+    "  .cfi_startproc\n"
+    "  push %rbx\n"
+    "  xor %ebx, %ebx\n"
+    "  .cfi_def_cfa rbx, 0\n"
+    "  call *%rdi\n"
+    "  pop %rbx\n"
+    "  .cfi_def_cfa rsp, 8\n"
+    "  ret\n"
+    "  .cfi_endproc\n");
+extern "C" void walker_test_frame_at_0(void (*call)());
+
+TEST(Walker, ends_with_a_marker_where_a_frame_is_said_to_be_at_0) {
+  static Walked walked;
+  static Stack stack;
+  walker_test_frame_at_0([] { stack = walked.walk_here(); });
+  EXPECT_EQ(stack.end, End::unreadable);
+  EXPECT_EQ(stack.addresses.size(), 1u);
+}
+#endif
+
 TEST(Walker, ends_with_a_marker_where_the_return_address_points_at_no_code) {
   Walked walked;
   std::uint64_t stack[8] = {};

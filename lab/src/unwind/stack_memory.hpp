@@ -28,7 +28,8 @@ struct StackMemory {
   }
   bool load(std::uint64_t address, std::uint64_t& value) {
     if (__builtin_expect(address < low || address > high - sizeof value, 0)) {
-      if (address < low || address % sizeof value != 0 || !reach(address + sizeof value)) return false;
+      const std::uint64_t end = address + sizeof value;  // 0 where a wrong rule gave the last word of all
+      if (address < low || address % sizeof value != 0 || end == 0 || !reach(end)) return false;
     }
     std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
     return true;
