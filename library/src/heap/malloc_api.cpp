@@ -177,10 +177,11 @@ std::size_t usable(const void* block) {
     return block;
   }
   void* const moved = allocate(size);
-  if (moved != nullptr) {
-    std::memcpy(moved, block, room < size ? room : size);
-    deallocate(block);
+  if (moved == nullptr) {
+    return size <= room ? block : nullptr;  // it fits where it lies
   }
+  std::memcpy(moved, block, room < size ? room : size);
+  deallocate(block);
   return moved;
 }
 

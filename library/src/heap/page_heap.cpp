@@ -276,32 +276,44 @@ void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state
   release(first + length, whole - length, state);
 }
 
+// The free runs behind it differ in their states. Where they reach the end of what was ever used, and no other place is
+// long enough, new pages follow: a block that would have to move there needs not move at all.
 bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated) {
+  constexpr int most_runs = 3;
   const std::lock_guard hold(lock_);
   const std::uint32_t whole = tag(first).length;
-  const std::uint32_t behind = first + whole;
   if (length <= whole) {
     return true;
   }
-  if (behind >= top_) {
-    return false;
+  const std::uint32_t behind = first + whole;
+  const std::uint32_t end = first + length;
+  const auto serves = [&](std::uint32_t run) {
+    const auto state = static_cast<PageState>(tag(run).state);
+    return populated ? state == PageState::free_ready : is_free(state);
+  };
+  std::uint32_t reached = behind;
+  for (int runs = 0; runs < most_runs && reached < end && reached < top_ && serves(reached); ++runs) {
+    reached += tag(reached).length;
   }
-  const auto state = static_cast<PageState>(tag(behind).state);
-  if (populated ? state != PageState::free_ready : !is_free(state)) {
-    return false;
-  }
-  const std::uint32_t room = tag(behind).length;
-  const std::uint32_t more = length - whole;
-  if (room < more) {
-    return false;
+  if (reached < end) {
+    const bool fits_elsewhere = find(PageState::free_ready, length) != 0 || find(PageState::free_dirty, length) != 0 ||
+                                find(PageState::free_decommitted, length) != 0;
+    if (populated || reached != top_ || fits_elsewhere || !extend(end - reached)) {
+      return false;
+    }
   }
   const auto use = static_cast<PageState>(tag(first).state);
-  remove(behind);
   mark_inner(behind - 1);
-  mark_inner(behind);
-  mark_inner(behind + room - 1);
-  if (room != more) {
-    insert(behind + more, room - more, state);
+  for (std::uint32_t at = behind; at < end;) {
+    const auto state = static_cast<PageState>(tag(at).state);
+    const std::uint32_t next = at + tag(at).length;
+    remove(at);
+    mark_inner(at);
+    mark_inner(next - 1);
+    if (next > end) {
+      insert(end, next - end, state);
+    }
+    at = next;
   }
   mark(first, length, use);
   note_lowest();

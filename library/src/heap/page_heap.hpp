@@ -63,8 +63,8 @@ class PageHeap {
   /// Shortens a used run to `length` pages; the rest becomes free in `state`.
   void shrink(std::uint32_t first, std::uint32_t length, PageState state);
 
-  /// Lengthens a used run in place to `length` pages out of the free run behind it, a ready one where it is to be
-  /// `populated`. False where there is none.
+  /// Lengthens a used run in place to `length` pages out of the free runs behind it, or out of a ready one where it is
+  /// to be `populated`. False where they are too short. O(1), as allocate().
   bool grow(std::uint32_t first, std::uint32_t length, bool populated);
 
   /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds

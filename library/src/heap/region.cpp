@@ -63,7 +63,9 @@ constinit std::array<Table, table_count> tables{{
 constexpr std::size_t small_table_step = std::size_t{64} << 10;
 constexpr std::size_t large_table_step = std::size_t{1} << 20;
 
-bool map_up_to(std::size_t bytes, std::size_t table_step) {
+// `beside`: so much must then be left for others. It is asked for together with the region's new end: by itself, it
+// would be missing for a moment to a thread that maps something, also where the region then does not grow.
+bool map_up_to(std::size_t bytes, std::size_t table_step, std::size_t beside = 0) {
   for (Table& table : tables) {
     if (!table.window.cover((bytes >> slice_shift) * table.bytes_per_slice, table_step)) {
       return false;
@@ -71,8 +73,11 @@ bool map_up_to(std::size_t bytes, std::size_t table_step) {
   }
   const std::size_t before = region.mapped();
   char* const end = region.base + before;
-  if (!base::reserve_pages_at(end, bytes - before)) {
+  if (!base::reserve_pages_at(end, bytes - before + beside)) {
     return false;
+  }
+  if (beside != 0) {
+    base::release_pages(region.base + bytes, beside);
   }
   (settings.asks_for_huge_pages() ? base::advise_huge_pages : base::advise_small_pages)(end, bytes - before);
   __atomic_store_n(&region.units, bytes / block_alignment, __ATOMIC_RELEASE);
@@ -187,18 +192,7 @@ bool grow_region(std::size_t bytes) {
   if (!limited && map_up_to(ahead, large_table_step)) {
     return true;
   }
-  void* beside = nullptr;
-  if (limited && before >= smallest_region) {
-    beside = base::reserve_pages(room_beside, page_bytes);
-    if (beside == nullptr) {
-      return false;
-    }
-  }
-  const bool done = map_up_to(bytes, small_table_step);
-  if (beside != nullptr) {
-    base::release_pages(beside, room_beside);
-  }
-  return done;
+  return map_up_to(bytes, small_table_step, limited && before >= smallest_region ? room_beside : 0);
 }
 
 void populate_tables(std::uint32_t first_page, std::uint32_t pages) {

@@ -1,10 +1,14 @@
 // Why: a program may limit its own address space, or be limited from outside, long after its start. The limit in force
 // when the heap grows is the one that counts: malloc must fail with ENOMEM at it, threads must still start beside a
-// heap that has used it up, and where the limit is raised the heap must grow again.
+// heap that has used it up, and where the limit is raised the heap must grow again. One block that grows and grows must
+// get most of what the limit leaves, and be intact when it gets no more. What other threads map meanwhile must not fail
+// because the heap asks what is left.
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -66,24 +70,113 @@ void require_that_a_limit_holds(std::size_t size, std::size_t limit_mib) {
   }
 }
 
-}  // namespace
+// As a buffer that is read into: each time longer, never two of them.
+void require_that_a_block_grows_to_the_limit() {
+  constexpr std::size_t step = 3'000'000;
+  constexpr std::size_t limit_mib = 256;
+  std::vector<void*> blocks;
+  blocks.reserve(100'000);
+  limit_address_space(limit_mib * mib);
+  std::size_t size = step;
+  auto* block = static_cast<unsigned char*>(std::malloc(size));
+  behaviour::require(block != nullptr, "there is no first block");
+  std::memset(block, 1, size);
+  errno = 0;
+  for (void* grown = std::realloc(block, size + step); grown != nullptr; grown = std::realloc(block, size + step)) {
+    block = static_cast<unsigned char*>(grown);
+    std::memset(block + size, 1, step);
+    size += step;
+  }
+  std::printf("a block grew to %zu MiB under a limit of %zu MiB\n", size / mib, limit_mib);
+  behaviour::require(errno == ENOMEM, "realloc failed without ENOMEM");
+  behaviour::require(size > limit_mib * mib / 4 * 3, "a block that grows got less than three quarters of the limit");
+  for (std::size_t at = 0; at < size; ++at) {
+    behaviour::require(block[at] == 1, "a block changed that realloc grew, or failed to");
+  }
+  // Until not even a page is left: what shrinks needs none.
+  for (const std::size_t each : {mib, mib / 16, std::size_t{9'000}, std::size_t{64}}) {
+    allocate_until_it_fails(blocks, each);
+  }
+  block = static_cast<unsigned char*>(std::realloc(block, 20'000));
+  behaviour::require(block != nullptr && block[19'999] == 1, "a block could not be made shorter");
+  for (const std::size_t each : {mib, mib / 16, std::size_t{9'000}, std::size_t{64}}) {
+    allocate_until_it_fails(blocks, each);
+  }
+  block = static_cast<unsigned char*>(std::realloc(block, 100));
+  behaviour::require(block != nullptr && block[99] == 1, "a block could not be made short where no page is left");
+  std::free(block);
+}
+
+std::size_t address_space_in_use() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  std::size_t pages = 0;
+  behaviour::require(file != nullptr && std::fscanf(file, "%zu", &pages) == 1, "/proc/self/statm can't be read");
+  std::fclose(file);
+  return pages * 4096;
+}
+
+// 18 MiB are left. The heap asks for 12 and for what must stay beside it, which is refused; the other thread for 9.
+void require_that_others_map_undisturbed() {
+  constexpr std::size_t left = 18 * mib;
+  constexpr std::size_t wanted = 12 * mib;
+  constexpr std::size_t theirs = 9 * mib;
+  enum Stage : int { beginning, measured, over };
+  std::atomic<Stage> stage{beginning};
+  int maps = 0;
+  int failed = 0;
+  std::thread other([&] {
+    while (stage == beginning) {
+      std::this_thread::yield();
+    }
+    for (; stage == measured; ++maps) {
+      void* const mapped = mmap(nullptr, theirs, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (mapped == MAP_FAILED) {
+        ++failed;
+      } else {
+        munmap(mapped, theirs);
+      }
+    }
+  });
+  // All that the heap has mapped is used up before what is left is set.
+  std::vector<void*> blocks;
+  blocks.reserve(1'000);
+  limit_address_space(address_space_in_use() + left);
+  allocate_until_it_fails(blocks, wanted);
+  limit_address_space(address_space_in_use() + left);
+  stage = measured;
+  for (int attempt = 0; attempt < 20'000; ++attempt) {
+    behaviour::require(std::malloc(wanted) == nullptr, "the heap grew where too little is left beside it");
+  }
+  stage = over;
+  other.join();
+  std::printf("%d of %d mappings of another thread failed\n", failed, maps);
+  behaviour::require(failed == 0, "what another thread mapped failed because the heap asked what is left");
+  for (void* block : blocks) {
+    std::free(block);
+  }
+}
 
 // Each in a process of its own: what one has mapped stays the heap's when the next sets a lower limit.
-int main() {
-  struct Case {
-    std::size_t block_bytes;
-    std::size_t limit_mib;
-  };
-  for (const Case each : {Case{mib, 256}, Case{100'000, 384}, Case{500, 512}}) {
-    const pid_t child = fork();
-    if (child == 0) {
-      behaviour::end_with_parent();
-      require_that_a_limit_holds(each.block_bytes, each.limit_mib);
-      behaviour::require_sound_heap();
-      std::exit(0);
-    }
-    int status = -1;
-    behaviour::require(waitpid(child, &status, 0) == child && status == 0, "a limit set at run time does not hold");
+template <class Check>
+void require_in_a_child(Check&& check) {
+  const pid_t child = fork();
+  if (child == 0) {
+    behaviour::end_with_parent();
+    check();
+    behaviour::require_sound_heap();
+    std::exit(0);
   }
+  int status = -1;
+  behaviour::require(waitpid(child, &status, 0) == child && status == 0, "a limit set at run time does not hold");
+}
+
+}  // namespace
+
+int main() {
+  require_in_a_child([] { require_that_a_limit_holds(mib, 256); });
+  require_in_a_child([] { require_that_a_limit_holds(100'000, 384); });
+  require_in_a_child([] { require_that_a_limit_holds(500, 512); });
+  require_in_a_child(require_that_a_block_grows_to_the_limit);
+  require_in_a_child(require_that_others_map_undisturbed);
   behaviour::require_sound_heap();
 }

@@ -139,6 +139,26 @@ TEST_F(PageHeapTest, runs_of_different_states_merge_where_nothing_else_is_long_e
   region.most_bytes = most;
 }
 
+// In place out of what lies behind it, in whatever states; at the end of what is used by as much as is short.
+TEST_F(PageHeapTest, a_run_grows_through_free_runs_of_different_states_and_beyond_the_end) {
+  const PageRun run =
+      pages.allocate(64 * chunk, 1, Prefer::ready, PageState::used_block);  // none is as long: at the end
+  ASSERT_TRUE(run);
+  const std::uint32_t end = static_cast<std::uint32_t>(pages.totals().top);
+  ASSERT_TRUE(pages.grow(run.first, end - run.first, false));
+  pages.shrink(run.first, 63 * chunk, PageState::free_decommitted);
+  pages.shrink(run.first, 62 * chunk, PageState::free_ready);
+  pages.shrink(run.first, 61 * chunk, PageState::free_dirty);
+  EXPECT_FALSE(pages.grow(run.first, 62 * chunk, true)) << "what is behind it is not populated";
+  EXPECT_TRUE(pages.grow(run.first, 62 * chunk + 1, false));
+  EXPECT_EQ(pages.check(), nullptr);
+  EXPECT_TRUE(pages.grow(run.first, end - run.first + 5 * chunk, false));
+  EXPECT_EQ(pages.check(), nullptr);
+  EXPECT_EQ(region.pages[run.first].length, end - run.first + 5 * chunk);
+  pages.free(run.first, PageState::free_dirty);
+  EXPECT_EQ(pages.check(), nullptr);
+}
+
 // In a forked child nobody is left to give them back: neither what was being populated nor what was being purged, alone
 // or with the pages beside it.
 TEST_F(PageHeapTest, abandoned_work_is_free_again) {
