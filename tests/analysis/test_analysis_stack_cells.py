@@ -37,8 +37,7 @@ def pair(rows: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def found(rows: np.ndarray) -> SimpleNamespace:
-    """The last events have no stack that is known."""
-    nodes = np.random.default_rng(7).integers(0, NODES, rows["event"][-50]).astype(np.uint32)
+    nodes = np.random.default_rng(7).integers(0, NODES, rows["event"][-1] + 1).astype(np.uint32)
     nodes[::11] = NONE
     return SimpleNamespace(by_event=nodes, parent=np.zeros(NODES, np.uint32))
 
@@ -47,7 +46,7 @@ def expected(
     rows: np.ndarray, pair: np.ndarray, found: SimpleNamespace
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """By row the node, the column and the column of the block's end (-1: unknown); by kind the rows that are of it."""
-    node = [min(int(found.by_event[e]), NODES) if e < len(found.by_event) else NODES for e in rows["event"]]
+    node = [min(int(found.by_event[e]), NODES) for e in rows["event"]]
     column = np.minimum(rows["start"] * (COLUMNS / END_NS), COLUMNS - 1).astype(int)
     column_of = dict(zip(rows["event"].tolist(), column.tolist(), strict=True))
     free = rows["kind"] == FREE
@@ -105,6 +104,15 @@ def test_event_numbers_that_do_not_rise_are_refused(rows: np.ndarray, found: Sim
     damaged = rows.copy()
     damaged["event"][70] = 1 << 24
     with pytest.raises(BadRows, match="do not rise at row 71"):
+        Stacked(damaged, found, None, END_NS, COLUMNS)
+
+
+def test_an_event_that_the_journal_does_not_have_is_refused_before_memory_is_asked_for_it(
+    rows: np.ndarray, found: SimpleNamespace
+) -> None:
+    damaged = rows.copy()
+    damaged["event"][-1] = 0xFFFFFFF0
+    with pytest.raises(BadRows, match="has event 4,294,967,280, while the journal has"):
         Stacked(damaged, found, None, END_NS, COLUMNS)
 
 

@@ -53,7 +53,7 @@ def _library() -> ctypes.CDLL:
 class Stacked:
     """Rows with the node of each, which is one more than there are where it has no stack. By node, that one too:
     `calls` and `bytes` of mallocs, `frees`, and `died_bytes` of the blocks whose end was seen. Raises BadRows where
-    event numbers do not rise."""
+    event numbers do not rise, or exceed the journal's."""
 
     def __init__(self, rows: np.ndarray, found: Sites, pair: np.ndarray | None, end_ns: float, columns: int) -> None:
         if rows.dtype != ROW or not rows.flags.c_contiguous:
@@ -61,6 +61,9 @@ class Stacked:
         falls = np.flatnonzero(rows["event"][1:] <= rows["event"][:-1])
         if len(falls):
             raise BadRows(f"has event numbers that do not rise at row {falls[0] + 1}", 0)
+        known = max(len(found.by_event), 0 if pair is None else len(pair))
+        if len(rows) and rows["event"][-1] >= known:
+            raise BadRows(f"has event {rows['event'][-1]:,}, while the journal has {known:,} events", 0)
         self.rows, self.columns = rows, columns
         self.node, self._column, self._died = (np.empty(len(rows), of) for of in (np.uint32, np.uint16, np.uint16))
         self._native = _Rows(self.node.ctypes.data, self._column.ctypes.data, self._died.ctypes.data)
