@@ -33,8 +33,11 @@ extern "C" __attribute__((noinline)) void leaf(const char* what) {
   report(what, __builtin_return_address(0));
   asm volatile("" ::: "memory");
 }
+#ifndef LINKAGE
+#define LINKAGE
+#endif
 namespace app {
-__attribute__((always_inline)) inline int inner(int x) {
+LINKAGE __attribute__((always_inline)) inline int inner(int x) {
   leaf("inlined");  // LINE inner
   return x + 1;
 }

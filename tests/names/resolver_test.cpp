@@ -119,6 +119,15 @@ TEST(Resolver, what_dwz_moved_into_another_file_is_found) {
   expect_lines(resolve(program, {{folder / "elsewhere"}, false}));
 }
 
+TEST(Resolver, what_the_linker_moved_into_another_unit_keeps_its_scope) {
+  const Folder folder;
+  // A function of C has no symbol that says its scope, as Rust's have none that is as good as the tree.
+  const Resolved found = resolve(compile(folder, "-g -flto -DLINKAGE='extern \"C\"'"));
+  ASSERT_EQ(found.functions[0].size(), 3u);
+  EXPECT_EQ(found.functions[0][0].name, "app::inner");
+  EXPECT_EQ(found.functions[0][1].name, "app::middle(int)");
+}
+
 TEST(Resolver, a_missing_dwo_file_costs_the_inlined_functions_and_says_so) {
   const Folder folder;
   const Program program = compile(folder, "-g -gsplit-dwarf");

@@ -70,7 +70,7 @@ Dwarf_Die origin_of(Dwarf_Die die) {
 
 }  // namespace
 
-CompileUnit::CompileUnit(Dwarf_Die unit) : skeleton_(unit), unit_(unit) {
+CompileUnit::CompileUnit(Dwarf_Die unit, CompileUnits& all) : all_(all), skeleton_(unit), unit_(unit) {
   Dwarf_Half version = 0;
   std::uint8_t type = 0;
   Dwarf_Die split{};
@@ -146,7 +146,10 @@ std::string CompileUnit::qualified(Dwarf_Die* die) const {
   Dwarf_Die origin = origin_of(*die);
   const char* name = dwarf_diename(&origin);
   if (name == nullptr) return {};
-  if (origin.cu != unit_.cu) return name;
+  if (origin.cu != unit_.cu) {  // optimized together by the linker, or moved by dwz
+    const CompileUnit* other = all_.of(origin);
+    return other == nullptr ? name : other->qualified(&origin);
+  }
   const Dwarf_Off offset = dwarf_dieoffset(&origin);
   const auto at = std::lower_bound(scope_of_.begin(), scope_of_.end(), std::pair{offset, no_scope});
   const bool known = at != scope_of_.end() && at->first == offset;
@@ -227,9 +230,19 @@ CompileUnits::CompileUnits(Dwarf* dwarf) {
 CompileUnit* CompileUnits::find(std::uint64_t address) {
   Range<Dwarf_Die>* range = names::find(ranges_, address);
   if (range == nullptr) return nullptr;
-  std::unique_ptr<CompileUnit>& unit = units_[dwarf_dieoffset(&range->value)];
-  if (unit == nullptr) unit = std::make_unique<CompileUnit>(range->value);
-  return unit.get();
+  return &met(range->value);
+}
+
+const CompileUnit* CompileUnits::of(const Dwarf_Die& die) {
+  Dwarf_Die entry = die;
+  Dwarf_Die unit;
+  return dwarf_diecu(&entry, &unit, nullptr, nullptr) == nullptr ? nullptr : &met(unit);
+}
+
+CompileUnit& CompileUnits::met(const Dwarf_Die& unit) {
+  std::unique_ptr<CompileUnit>& found = units_[unit.cu];
+  if (found == nullptr) found = std::make_unique<CompileUnit>(unit, *this);
+  return *found;
 }
 
 }  // namespace blockyard::names

@@ -22,11 +22,14 @@ struct Range {
   T value;
 };
 
+class CompileUnits;
+
 /// The functions of one compile unit. Walks the unit's tree once, however many addresses are asked for.
 class CompileUnit {
  public:
-  /// `unit` is the unit's own entry; in split DWARF the skeleton's, whose .dwo file libdw opens here.
-  explicit CompileUnit(Dwarf_Die unit);
+  /// `unit` is the unit's own entry; in split DWARF the skeleton's, whose .dwo file libdw opens here. `all` names what
+  /// other units declare.
+  CompileUnit(Dwarf_Die unit, CompileUnits& all);
 
   /// The functions at an address of the unit. Where the unit does not describe the function, only file and line of the
   /// innermost one are set, and its name is empty.
@@ -49,6 +52,7 @@ class CompileUnit {
   std::string scope_text(std::uint32_t scope) const;
   void set_call_site(Dwarf_Die* inlined, Function& caller) const;
 
+  CompileUnits& all_;
   Dwarf_Die skeleton_;
   Dwarf_Die unit_;
   bool named_by_tree_ = false;  ///< the language's tree of names says more than its symbols
@@ -66,11 +70,15 @@ class CompileUnits {
 
   /// The unit that holds the address, or null. Units that were met are kept: their ranges interleave.
   CompileUnit* find(std::uint64_t address);
+  /// The unit that an entry stands in, or null.
+  const CompileUnit* of(const Dwarf_Die& die);
   bool empty() const { return ranges_.empty(); }
 
  private:
+  CompileUnit& met(const Dwarf_Die& unit);
+
   std::vector<Range<Dwarf_Die>> ranges_;
-  std::map<Dwarf_Off, std::unique_ptr<CompileUnit>> units_;
+  std::map<const Dwarf_CU*, std::unique_ptr<CompileUnit>> units_;  ///< of split units, the skeletons
 };
 
 }  // namespace blockyard::names

@@ -92,8 +92,10 @@ bool is_wrapper(std::string_view function) {
   static constexpr std::array<std::string_view, 14> names{
       "malloc", "calloc",  "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign",
       "valloc", "pvalloc", "strdup",  "strndup",      "xmalloc",        "xcalloc",       "xrealloc"};
-  static constexpr std::array<std::string_view, 18> prefixes{
+  static constexpr std::array<std::string_view, 20> prefixes{
       "std::", "__gnu_cxx::", "__cxx", "operator new", "alloc::", "core::", "<alloc::", "<core::", "<std::", "__rust_",
+      // Rust's HashMap
+      "hashbrown::", "<hashbrown::",
       // libblockyard's pools and lifetimes
       "by_block_", "by_static_block_", "by_lifetime_", "by_temp_", "by_rewindable_",
       "blockyard::block::", "blockyard::lifetime::",
