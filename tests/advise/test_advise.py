@@ -545,6 +545,22 @@ def test_the_answer_comes_first_and_fits_eighty_columns(tmp_path):
     assert "temp in shade()" in page and "```cpp" in page
 
 
+def test_a_long_name_keeps_its_function_beside_what_to_do(tmp_path):
+    def each_frame(game: Game) -> None:
+        game.free(game.allocate(64, template.format("Chunk*")), "end_frame()")
+
+    template = "void heap::base::Worklist<std::pair<{}, int>, (unsigned short)64>::Local::Publish(std::vector<int>&)"
+    done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
+    lines = done.stdout.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("     ")) <= 80
+    assert "heap::base::Worklist<…>::Local::Publish()" in " ".join(done.stdout.split())
+    row = next(place for place, line in enumerate(lines) if line.startswith(" 1 "))
+    assert "keep the buffer of …::base::Worklist<…>::Local::Publish()" in " ".join(
+        "".join(lines[row : row + 2]).split()
+    )
+    assert template.format("Chunk*") in (tmp_path / "out" / "advice.md").read_text()
+
+
 def test_where_nothing_is_worth_a_change_it_says_so(tmp_path):
     def each_frame(game: Game) -> None:
         game.allocate(10 + 7 * game.frame, "keep_all()")

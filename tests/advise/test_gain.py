@@ -43,7 +43,7 @@ def test_a_gain_beyond_the_intervals_is_the_answer_and_ranks(report):
     )
     assert [advice["group"] for advice in report["advice"]] == [1, 0]
     rows = "\n".join(text.measured(report))
-    assert "together" in rows and "300 ns-500 ns" in rows
+    assert "together" in rows and "300 to 500 ns" in rows
 
 
 def test_a_gain_within_the_noise_is_not_claimed(report):

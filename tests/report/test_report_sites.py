@@ -150,3 +150,19 @@ def test_sites_are_in_every_form_of_the_report(lab: Campaign) -> None:
     assert "| quick | 80.0 | 1.60 ms | 100 % | spawn(int) |" in (result.out / "report.md").read_text()
     assert "spawn(int)" in (result.out / "tables.csv").read_text()
     json.dumps(result.json)
+
+
+def test_a_long_name_is_short_in_text_and_whole_elsewhere(tmp_path: Path) -> None:
+    name = "void app::fill<std::vector<int, app::Allocator<int> > >(std::vector<int, app::Allocator<int> > const&, int)"
+    campaign = Campaign(tmp_path / "results", ["quick"])
+    journal = Journal()
+    journal.allocate(100, 0x10, 1, journal.stack("main", name))
+    campaign.run("quick", rows([(0, MALLOC, 100, 0, 10 + 2 * 20_000, 0)]))
+    campaign.events(np.full(1, 4294967295))
+    sites_of(journal, campaign)
+    result = build(campaign.directory, options=TABLES)
+    assert "app::fill<std::vector<int, app::Allocator<int> > >(…) waits longest on quick" in " ".join(
+        result.text.split()
+    )
+    assert re.search(r"^quick .* app::fill<std::vector<…> >\(…\)$", result.text, re.MULTILINE)
+    assert name in (result.out / "tables.csv").read_text()

@@ -213,3 +213,20 @@ def test_a_journal_without_stacks_is_refused(before, tmp_path):
     bare = tmp_path / "bare.txt"
     bare.write_text("a 8 10 1 1\n")
     assert "has no call stacks" in blockyard("diff", before, bare).stderr
+
+
+def test_long_names_keep_their_function_and_stay_apart(tmp_path):
+    def recording(path: Path, counts: tuple[int, int]) -> Path:
+        journal = Journal()
+        for number, name in enumerate(("Chunk*", "std::pair<Object, int>")):
+            stack = journal.stack("main", f"heap::base::Worklist<{name}, (unsigned short)64>::Local::Publish(int)")
+            for repeat in range(counts[number]):
+                journal.allocate(8, 0x1000 * number + repeat + 1, 1 + number, stack)
+        return journal.write(path)
+
+    old, new = recording(tmp_path / "old.txt", (2, 3)), recording(tmp_path / "new.txt", (4, 5))
+    said = blockyard("diff", old, new).stdout
+    assert max(map(len, said.splitlines())) <= 80
+    words = " ".join(said.split())
+    assert "+100 % heap::base::Worklist<Chunk*, (unsigned short)64>::Local::Publish(int)" in words
+    assert "+67 % heap::base::Worklist<std::pair<Object, int>, (unsigned short)64>::Local::Publish(int)" in words

@@ -68,6 +68,7 @@ def test_a_programs_own_wrappers_can_be_skipped_and_its_operator_new_is_one(game
         "void* operator new[]<app::Pool>(unsigned long)",
         "decltype (app::first({parm#1})) std::invoke<int>(int)",
         "(anonymous namespace)::Pool::operator new(unsigned long)",
+        "hashbrown::raw::RawTableInner::resize_inner<alloc::alloc::Global>",
         "by_temp_allocate_slow",
         "by_static_block_allocate_typed",
         "blockyard::lifetime::temp_reallocate(void*, unsigned long, unsigned long, unsigned long)",
@@ -358,3 +359,28 @@ def test_incomplete_stacks_are_mentioned_when_they_are_many(tmp_path, incomplete
     path = journal.write(tmp_path / "game.txt")
     assert sites(path)["incomplete_stacks"] == incomplete
     assert ("have an incomplete stack" in blockyard("sites", path).stdout) == said
+
+
+def test_long_names_keep_their_function_and_stay_apart(tmp_path):
+    template = "void app::Pool<std::pair<int, {}> >::grow(std::vector<std::pair<int, std::string> > const&)"
+    journal = Journal()
+    names = [
+        "app::walk(app::Node*, app::Node* (*)(app::Node*, int*, void*), void*, std::set<app::Node*>*)",
+        *(template.format(element) for element in ("std::vector<std::string, app::Allocator<int> > ", "float")),
+    ]
+    for number, name in enumerate(names):
+        for repeat in range(3 - number):
+            journal.allocate(8, 0x10 + 8 * number + repeat, 1 + number, journal.stack("main", name))
+    said = blockyard("sites", journal.write(tmp_path / "game.txt")).stdout.splitlines()
+    assert max(map(len, said)) <= 80
+    assert said[0].startswith("app::walk(…) allocates most often")
+    assert "app::walk(…)  libgame.so" in said
+    assert "app::Pool<std::pair<int, std::vector<…> > >::grow(…)  libgame.so" in said
+    assert "app::Pool<std::pair<int, float> >::grow(…)  libgame.so" in said
+
+
+def test_a_small_share_is_not_called_none(tmp_path):
+    journal = Journal()
+    for number in range(3000):
+        journal.allocate(8, 0x10 + number, 1 + number, journal.stack("main", "load()" if number else "draw()"))
+    assert " <0.1 %  " in blockyard("sites", journal.write(tmp_path / "game.txt")).stdout

@@ -18,6 +18,12 @@ def duration(ns: float) -> str:
     return f"{three_digits(value)} {unit}"
 
 
+def span(low_ns: float, high_ns: float) -> str:
+    """`1.37 to 20.6 ms`; each end with its own unit where they differ."""
+    low, high = duration(low_ns), duration(high_ns)
+    return low if low == high else f"{low.removesuffix(' ' + high.rpartition(' ')[2])} to {high}"
+
+
 def moment(ns: float) -> str:
     """A place in a journal: in seconds however far, which is what --from and --to take."""
     return f"{ns / 1e9:.1f} s" if ns >= 99.95e9 else duration(ns)

@@ -52,8 +52,9 @@ def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
 
 
 def size(count: float) -> str:
+    """At most nine characters, so that columns stay columns."""
     for unit, text in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if abs(count) >= unit:
+        if abs(count) >= (unit if text == "KiB" else 999.9 * (unit >> 10)):
             return f"{count / unit:.1f} {text}"
     return f"{count:.0f} B"
 
@@ -62,15 +63,9 @@ def percent(part: float, whole: float) -> str:
     if not whole:
         return "-"
     share = 100 * part / whole
+    if 0 < share < 0.05:
+        return "<0.1 %"
     return f"{share:.0f} %" if share >= 9.95 or not share else f"{share:.1f} %"
-
-
-def shortened(text: str, width: int) -> str:
-    """Text of at most `width` characters; what is left out comes from the middle, as both ends of a name tell most."""
-    if len(text) <= width:
-        return text
-    head = (width - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
 grouping = click.option(

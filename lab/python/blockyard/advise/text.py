@@ -8,8 +8,9 @@ from typing import Any
 
 from blockyard.advise import code
 from blockyard.counted import counted, listed
-from blockyard.durations import duration, moment
-from blockyard.sites_tool import is_nameless, percent, shortened, size, without_symbols
+from blockyard.durations import duration, moment, span
+from blockyard.function_names import shortened, spoken
+from blockyard.sites_tool import is_nameless, percent, size, without_symbols
 
 _WIDTH = 80
 _IN_ANSWER = 3
@@ -17,6 +18,7 @@ _ROWS = 20
 _DETAILS = 5
 _LEFT = 12
 _EXAMPLES = 3
+_LONGEST_NAME = 60
 
 _WHY_LEFT = {
     "long_lived": "its blocks live long, as the program's own data does",
@@ -133,14 +135,14 @@ def measured(report: dict[str, Any]) -> list[str]:
         f"Measured by replay on {result['allocator']}{part}: allocator time of {_frames(report)}, with 95 % intervals, "
         f"and of the whole replay, calls of 10 us and more, and memory; {counted(result['repeats'], 'repeat')}."
     )
-    said.append(f"{'':9}{'p50':>9}{'p99':>9}{'worst':>9}{'(95 %)':>18}{'whole':>9}{'slow':>7}{'memory':>10}")
+    said.append(f"{'':9}{'p50':>8}{'p99':>9}{'worst':>9}{'(95 %)':>19}{'whole':>9}{'slow':>7}{'memory':>10}")
     for name, gain in rows:
         p50, p99 = (duration(gain[one]["value"]) if gain[one] else "-" for one in ("p50_ns", "p99_ns"))
         worst = gain["worst_ns"]
         most = duration(worst["value"]) if worst else "-"
-        interval = f"{duration(worst['low'])}-{duration(worst['high'])}" if worst else ""
+        interval = span(worst["low"], worst["high"]) if worst else ""
         said.append(
-            f"{name:<9}{p50:>9}{p99:>9}{most:>9}{interval:>18}{duration(gain['timed_ns']['value']):>9}"
+            f"{name:<9}{p50:>8}{p99:>9}{most:>9}{interval:>19}{duration(gain['timed_ns']['value']):>9}"
             f"{gain['slow_calls']['value']:>7,.0f}{size(gain['peak_bytes']['value']):>10}"
         )
     overflowed = sum(route["overflowed"] for route in rows[-1][1]["routes"])
@@ -163,10 +165,9 @@ def _gained(report: dict[str, Any], chosen: list[dict[str, Any]]) -> tuple[float
     return saved, report["estimated_ns"], "the program (estimated)"
 
 
-def change(advice: dict[str, Any]) -> str:
+def change(advice: dict[str, Any], longest_name: int = _LONGEST_NAME) -> str:
     """A change in a few words."""
-    what = kind(advice)
-    where = function(advice["where"])
+    where = function(advice["where"], longest_name)
     if advice["what"] == "reserve":
         return f"reserve({advice['bytes']:,}) in {where}"
     if advice["what"] == "pool":
@@ -175,22 +176,16 @@ def change(advice: dict[str, Any]) -> str:
         return f"a rewindable arena for {where}"
     if advice["what"] == "keep":
         return f"keep the buffer of {where}"
-    return f"{what} in {where}"
+    return f"{kind(advice)} in {where}"
 
 
 def kind(advice: dict[str, Any]) -> str:
     return _NAMES.get(advice["what"], advice["what"])
 
 
-def function(where: dict[str, Any]) -> str:
-    """A function as people say it: without parameters."""
-    name = where["function"].replace("(anonymous namespace)::", "")
-    depth = 0
-    for at, letter in enumerate(name):
-        depth += {"<": 1, ">": -1}.get(letter, 0)
-        if letter == "(" and depth <= 0 and not name[:at].endswith("operator"):
-            return name[:at] + "()"
-    return name
+def function(where: dict[str, Any], longest: int = _LONGEST_NAME) -> str:
+    """A function as people say it: without parameters, and not at any length."""
+    return shortened(spoken(where["function"]), longest)
 
 
 def table(report: dict[str, Any]) -> list[str]:
@@ -205,7 +200,8 @@ def table(report: dict[str, Any]) -> list[str]:
             f"{advice['id']:>2} {duration(saved / _periods(report)):>11} "
             f"{percent(saved, report['estimated_ns']):>6}{share} {size(advice['evidence']['region_bytes']):>9}  "
         )
-        said.append(row + shortened(change(advice), _WIDTH - len(row)))
+        # A name that does not fit beside what to do stands below it.
+        said += _wrapped(change(advice, _WIDTH - len(row)), row, " " * len(row))
     more = len(report["advice"]) - _ROWS
     return said + ([f"{counted(more, 'further change')} in advice.json"] if more > 0 else [])
 

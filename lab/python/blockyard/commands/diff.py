@@ -1,6 +1,7 @@
 """`blockyard diff`: which sites of a program allocate more than before."""
 
 import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -8,8 +9,9 @@ import click
 from blockyard import journal_tool, junit, options, recording_diff, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
+from blockyard.function_names import told_apart
 from blockyard.recording_diff import Change, Difference, Outcome, share
-from blockyard.sites_tool import shortened, size
+from blockyard.sites_tool import size
 
 GATE_FAILED = 3
 _WIDTH = 80
@@ -107,7 +109,11 @@ def _lines(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) 
     shown = changed[:limit] if limit else changed
     if shown:
         said.append(f"{'before':>10} {'after':>10} {'change':>9}  {_unit(found, metric)} of")
-        said += [_row(change, metric) for change in shown]
+        begins = [_begin(change, metric) for change in shown]
+        for begin, name in zip(
+            begins, told_apart([change.name for change in shown], _WIDTH - max(map(len, begins))), strict=True
+        ):
+            said += textwrap.wrap(name, _WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin))
     if len(shown) < len(changed):
         said.append(f"{counted(len(changed) - len(shown), 'more site')} changed; --limit 0 shows all.")
     words = [change.word(metric) for change in found.changes]
@@ -140,12 +146,11 @@ def _answer(found: Difference, metric: str) -> str:
     return f"AFTER has {amount}: {_figure(new, metric)} against {_figure(old, metric)}, {_unit(found, metric)}."
 
 
-def _row(change: Change, metric: str) -> str:
+def _begin(change: Change, metric: str) -> str:
     def cell(side: dict[str, float] | None) -> str:
         return _figure(side[metric], metric) if side and side[metric] else "-"
 
-    begin = f"{cell(change.before):>10} {cell(change.after):>10} {_moved(change, metric):>9}  "
-    return begin + shortened(change.name, _WIDTH - len(begin))
+    return f"{cell(change.before):>10} {cell(change.after):>10} {_moved(change, metric):>9}  "
 
 
 def _moved(change: Change, metric: str) -> str:

@@ -12,7 +12,8 @@ import click
 from blockyard import journal_tool, options, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
-from blockyard.sites_tool import is_nameless, name, percent, shortened, size, without_symbols
+from blockyard.function_names import shortened, told_apart
+from blockyard.sites_tool import is_nameless, name, percent, size, without_symbols
 
 _WIDTH = 80
 _FRAMES_SHOWN = 12
@@ -90,7 +91,12 @@ def lines(journal: Path, result: dict[str, Any], by: str, sort: str, wrappers: b
     """The answer, then a table of two or more lines for each site."""
     said = [*_wrapped(_answer(result, sort)), ""]
     said.append("allocations  share     bytes  per frame   at peak    at end  same frame")
-    for site in result["sites"]:
+    modules = [_module(site, by) for site in result["sites"]]
+    room = _WIDTH - max(map(len, modules))
+    for site, called, module in zip(
+        result["sites"], told_apart([name(site) for site in result["sites"]], room), modules, strict=True
+    ):
+        said += textwrap.wrap(called + module, _WIDTH, break_on_hyphens=False)
         said += _rows(site, result, by)
     more = result["site_count"] - len(result["sites"])
     said.append("")
@@ -138,13 +144,14 @@ def _per_frame(site: dict[str, Any], result: dict[str, Any]) -> str:
     return f"{count:,.0f}" if count >= 100 else f"{count:.1f}" if count >= 0.05 or not count else "<0.1"
 
 
+def _module(site: dict[str, Any], by: str) -> str:
+    """What stands behind the name; an address without a name has its module in front."""
+    module = site.get("module") if by in ("function", "line", "stack") else ""
+    return f"  {module}" if module and not site["function"].startswith(f"{module}+") else ""
+
+
 def _rows(site: dict[str, Any], result: dict[str, Any], by: str) -> list[str]:
-    module = f"  {site['module']}" if by in ("function", "line", "stack") and site.get("module") else ""
-    if site.get("function", "").startswith(f"{site.get('module')}+"):
-        module = ""  # an address without a name has its module in front
-    rows = [shortened(name(site), _WIDTH - len(module)) + module]
-    if by == "stack":
-        rows += _stack(site)
+    rows = _stack(site) if by == "stack" else []
     rows.append(
         f"{site['allocations']:>11,} {percent(site['allocations'], result['all']['allocations']):>6} "
         f"{size(site['bytes']):>9} {_per_frame(site, result):>10} {size(site['peak_bytes']):>9} "

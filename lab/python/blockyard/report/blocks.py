@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from blockyard.report.table import Table, Unit
+from blockyard.function_names import told_apart
+from blockyard.report.table import Name, Table, Unit
 
 WIDTH = 80
 
@@ -81,12 +82,14 @@ def _text(block: Block) -> str:
 
 def _text_table(table: Table) -> str:
     heads, rows = _head_lines(table), table.worded()
+    _shorten(rows, 0, _LONGEST_FIRST_NAME)
     widths = [max(map(len, column)) for column in zip(*heads, *rows, strict=True)]
     gap = 2
     room = WIDTH - sum(widths[:-1]) - gap * (len(widths) - 1)
     sentence = widths[-1] > room >= _SENTENCE
     names = bool(table.columns) and table.columns[-1].unit is Unit.TEXT and widths[-1] >= _SENTENCE
     if sentence:
+        _shorten(rows, -1, room)
         rows = [line for row in rows for line in _wrapped(row, room)]
         widths[-1] = room
     elif widths[-1] > room:
@@ -111,6 +114,16 @@ def _text_table(table: Table) -> str:
 
 _SENTENCE = 16
 """A last column that may be folded to no fewer letters than that; figures are narrower."""
+
+
+_LONGEST_FIRST_NAME = 44
+
+
+def _shorten(rows: list[list[str]], column: int, width: int) -> None:
+    """The names of functions in a column."""
+    named = [row for row in rows if isinstance(row[column], Name)]
+    for row, short in zip(named, told_apart([row[column] for row in named], width), strict=True):
+        row[column] = short
 
 
 def _wrapped(row: list[str], room: int) -> list[list[str]]:

@@ -8,15 +8,16 @@ from blockyard.analysis.by_site import SLOW_NS, BySite, Part
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
+from blockyard.function_names import shortened
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import limit_words
 from blockyard.report.lineup import Lineup, MeasuredSection, row, short_name
-from blockyard.report.table import Column, Row, Table, Unit
+from blockyard.report.table import Column, Name, Row, Table, Unit
 from blockyard.variants import PREFAULTED
 
 _LISTED, _LISTED_ALL = 3, 10
-_LONGEST_NAME = 100
+_LONGEST_IN_SENTENCE = 60
 _NO_STACKS = (
     "Sites: the journal has no call stacks; record the program again with 'blockyard record', replay that, and the "
     "report says which functions wait."
@@ -64,16 +65,17 @@ def who(of: MeasuredSection) -> str:
     other = next((one for one in of.figures if one is not own and not one.runs.is_null), None)
     there = _of_site(joined, other, first.site) if other else 0.0
     beside = f"; {units.duration(there) if there else 'none'} on {short_name(other)}" if other else ""
+    asker = shortened(_name(joined, first.site), _LONGEST_IN_SENTENCE)
     return (
-        f"{_worded(joined, first.site)} waits longest on {own.name}: {units.share(first.share)} of the time in events "
-        f"above {limit} ({units.duration(_a_run(own, first))} a run{beside})."
+        f"{asker} waits longest on {own.name}: {units.share(first.share)} of the time in events above {limit} "
+        f"({units.duration(_a_run(own, first))} a run{beside})."
     )
 
 
 def slow_table(lineup: Lineup, joined: BySite, listed: int) -> Table:
     """Of each allocator the sites that spend most time in slow events."""
     rows = [
-        row(one, [part.events / len(one.runs.runs), _a_run(one, part), part.share, _worded(joined, part.site)])
+        row(one, [part.events / len(one.runs.runs), _a_run(one, part), part.share, _name(joined, part.site)])
         for one in lineup.competing
         for part in joined.slow(one)[:listed]
     ]
@@ -85,7 +87,7 @@ def slow_table(lineup: Lineup, joined: BySite, listed: int) -> Table:
 def _frame_tables(lineup: Lineup, joined: BySite) -> Iterator[Table]:
     """Of each allocator's worst frame the sites that fill it; none where there are no frames."""
     rows = [
-        row(one, [f"{frame.start_ns / 1e9:.3f}", part.events, part.ns, part.share, _worded(joined, part.site)])
+        row(one, [f"{frame.start_ns / 1e9:.3f}", part.events, part.ns, part.share, _name(joined, part.site)])
         for one in lineup.competing
         for frame in worst_frames.of(one, 1)
         for part in joined.in_frame(one, frame)[:_LISTED]
@@ -98,7 +100,7 @@ def _frame_tables(lineup: Lineup, joined: BySite) -> Iterator[Table]:
 def tail_table(lineup: Lineup, joined: BySite) -> Table:
     """The tail of each of the busiest sites, mallocs with their touch and frees together."""
     rows = [
-        row(one, [tail.events, *(_latency(one, ns) for ns in tail.latencies_ns), _worded(joined, tail.site)])
+        row(one, [tail.events, *(_latency(one, ns) for ns in tail.latencies_ns), _name(joined, tail.site)])
         for one in lineup.competing
         for tail in joined.tails(one, _LISTED_ALL)
     ]
@@ -109,7 +111,7 @@ def tail_table(lineup: Lineup, joined: BySite) -> Table:
 def pages_table(lineup: Lineup, joined: BySite) -> Table:
     """Of each allocator the sites that alone keep pages which are mostly free: external fragmentation by site."""
     rows = [
-        row(one, [found.pages, found.free_bytes, found.bytes, found.blocks, _worded(joined, found.site)])
+        row(one, [found.pages, found.free_bytes, found.bytes, found.blocks, _name(joined, found.site)])
         for one in lineup.competing
         for found in joined.pinned(one)[:_LISTED]
     ]
@@ -136,7 +138,7 @@ def memory_table(lineup: Lineup, joined: BySite) -> Table:
     peak, end = sum(one.peak_bytes for one in held), sum(one.end_bytes for one in held)
     rows = [
         Row(
-            _worded(joined, one.site),
+            _name(joined, one.site),
             [one.peak_bytes, one.peak_bytes / peak if peak else None, one.peak_blocks, one.end_bytes, one.end_blocks],
         )
         for one in held[:_LISTED_ALL]
@@ -172,9 +174,8 @@ def _of_site(joined: BySite, one: AllocatorFigures, site: int) -> float:
     return next((_a_run(one, part) for part in joined.slow(one) if part.site == site), 0.0)
 
 
-def _worded(joined: BySite, site: int) -> str:
+def _name(joined: BySite, site: int) -> Name:
     """The function, with its module where several have one of that name."""
     groups = joined.groups
     function = groups.names[site]
-    text = function if groups.names.count(function) == 1 else f"{function} ({groups.modules[site]})"
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    return Name(function if groups.names.count(function) == 1 else f"{function} ({groups.modules[site]})")

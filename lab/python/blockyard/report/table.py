@@ -31,6 +31,10 @@ class Ranged:
     high: Nanoseconds | float
 
 
+class Name(str):
+    """A function's, which takes less room where there is little."""
+
+
 Cell = str | float | Nanoseconds | Ranged | None
 """None is not known, or not supported by the samples."""
 
