@@ -20,7 +20,18 @@ namespace blockyard::heap {
 // Another definition of the same name wins (malloc/begins_small.cpp).
 constinit bool begins_small __attribute__((weak)) = false;
 
+// Of all heaps in the process, each with a mark of this name, the dynamic linker takes one: whose by_malloc is called.
+// The alias is always this heap's own.
+extern "C" {
+extern const char by_heap_mark __attribute__((visibility("default")));
+constinit const char by_heap_mark = 0;
+extern const char by_heap_own_mark __attribute__((alias("by_heap_mark"), visibility("hidden")));
+}
+
 namespace {
+
+// That of a libblockyard under a preload is not: it would populate a reserve for nobody.
+bool is_in_use() { return &by_heap_mark == &by_heap_own_mark; }
 
 enum Phase : int { untouched, being_readied, ready, failed };
 constinit Atomic<int> phase{untouched};
@@ -47,6 +58,9 @@ void after_fork_in_child() {
 
 // Before main, where a few system calls and the first reserve cost nobody a frame.
 [[gnu::constructor]] void start() {
+  if (!is_in_use()) {
+    return;
+  }
   if (initialise() && settings.guard) {
     guard::start_reports();
   }

@@ -2,6 +2,7 @@
 // starts a debugger on a fault does so. The heap must neither wait for a lock that the interrupted call holds, nor make
 // a second thread of its own, for which the C library would take locks, too. And parent and child must both go on where
 // they were interrupted.
+#include <malloc.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +45,9 @@ class Churn {
     std::free(place);
     // Mostly whole pages, which are allocated and freed under a lock.
     place = std::malloc((seed_ >> 30) == 0 ? (seed_ >> 16) % 1'000 : 100'000 + (seed_ >> 8) % 300'000);
+    if ((seed_ >> 8) % 16 == 0) {
+      malloc_trim(0);
+    }
   }
 
  private:

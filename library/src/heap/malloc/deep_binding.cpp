@@ -1,6 +1,6 @@
-// dlopen without RTLD_DEEPBIND. A library opened so takes malloc and free from the C library and not from a preloaded
-// heap: it would free blocks of the one in the other. PHP opens its extensions so. What such a library defines itself
-// may then give way to the program's definition, as with any other library.
+// dlopen without RTLD_DEEPBIND. A library opened so takes malloc and free from the C library, not from a heap that is
+// preloaded or linked: it would free blocks of the one in the other. PHP opens its extensions so. What such a library
+// defines itself may then give way to the program's definition, as with any other library.
 #include <dlfcn.h>
 
 extern "C" __attribute__((visibility("default"))) void* dlopen(const char* file, int mode) noexcept {
