@@ -88,12 +88,20 @@ def _unwind(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
         least = min(shares[key] for shares in programs.values())
         mine = programs[worst][key]
         yield (
-            f"Recording {len(programs)} programs with stacks, {what}, ratio to heaptrack's",
+            f"Recording {len(programs)} real programs with stacks, {what}, ratio to heaptrack's",
             f"{most:g}",
             f"{least:.2f} to {mine:.2f} ({worst})",
             mine <= most,
             "",
         )
+    made = figures["recording_of_random_calls"]["of_heaptrack"]
+    yield (
+        "Recording random calls that throw, time added; file, ratio to heaptrack's",
+        "",
+        f"{made['with stacks']:.2f}; {made['bytes']:.2f}",
+        True,
+        "",
+    )
 
 
 def _journal(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
