@@ -224,6 +224,25 @@ def test_resume_with_the_same_options_is_accepted(lab: Lab) -> None:
     assert lab.replay(journal, "-a", "null", "--repeats", 2, "--pace", "max", "--resume").returncode == 0
 
 
+def test_resume_adds_repeats(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1)
+    before = len(lab.calls())
+    done = lab.replay("--resume", "--repeats", 2)
+    assert done.returncode == 0, done.stderr
+    assert lab.calls()[before:] == ["game null 1 page 2", "game glibc 1 page 2"]
+    lab.replay("--resume")
+    assert len(lab.calls()) == before + 2
+
+
+def test_resume_takes_no_repeats_away_and_adds_none_to_a_share(lab: Lab) -> None:
+    journal = lab.journal("game.txt")
+    lab.replay(journal, "-a", "null", "--repeats", 2)
+    assert "has 2 repeats already" in refusal(lab.replay("--resume", "--repeats", 1))
+    shutil.rmtree(lab.folder / "results")
+    lab.replay(journal, "-a", "null", "--repeats", 2, "--shard", "1/2")
+    assert "is a share of a campaign" in refusal(lab.replay("--resume", "--repeats", 3))
+
+
 @pytest.mark.parametrize(
     ("arguments", "difference"),
     [

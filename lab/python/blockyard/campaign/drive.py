@@ -105,14 +105,17 @@ def resume(
     show: Display,
     *,
     wanted: Settings | None = None,
+    repeats: int | None = None,
     shard: tuple[int, int] | None = None,
     cooldown_s: float = 0.0,
     within_s: float | None = None,
 ) -> Outcome:
-    """Goes on with the campaign in `output`. Where something is `wanted` as well, it must be the same campaign."""
+    """Goes on with the campaign in `output`. Where something is `wanted` as well, it must be the same campaign; only
+    its `repeats` may be more than it has."""
     campaign = document.read(output)
     if wanted is not None:
         _refuse_another(campaign, settings.check(wanted), shard, output)
+    longer = campaign if repeats is None else _with_repeats(campaign, repeats, output)
     folder = Folder(output).open()
     try:
         machine.refuse_another(output)
@@ -130,6 +133,11 @@ def resume(
                     f"{choice.version}; measure again in another folder"
                 )
             present.append(choice)
+        if longer != campaign:
+            _refuse_without_room(folder, longer, [run for run in _share(longer) if folder.result(run) is None])
+            campaign = longer
+            with disk_errors(output):
+                whole_text(output / document.FILE, campaign.to_json())
         if any(folder.result(run) is None for run in _share(campaign)):
             _keep_warnings(folder, _examine_machine(show)["warnings"])
         return _run(campaign, present, folder, show, cooldown_s, within_s)
@@ -233,6 +241,16 @@ def _refuse_another(campaign: Campaign, wanted: Settings, shard: tuple[int, int]
             f"{output} holds another campaign: {'; '.join(found)}; choose another folder, or go on with "
             f"that one by 'blockyard replay --resume -o {output}'"
         )
+
+
+def _with_repeats(campaign: Campaign, repeats: int, output: Path) -> Campaign:
+    if repeats < campaign.repeats:
+        raise UserError(f"the campaign in {output} has {campaign.repeats} repeats already; --resume only adds some")
+    if repeats > settings.MOST_REPEATS:
+        raise UserError(f"{repeats} repeats are too many; ask for at most {settings.MOST_REPEATS:,}")
+    if campaign.shard is not None and repeats != campaign.repeats:
+        raise UserError(f"{output} is a share of a campaign, and the shares must have the same repeats")
+    return replace(campaign, repeats=repeats)
 
 
 def _refuse_without_room(folder: Folder, campaign: Campaign, todo: Sequence[Run]) -> None:

@@ -53,7 +53,7 @@ Examples:
     default=None,
     help="Add a run of each that records every event's system calls and measures nothing.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
+@click.option("--resume", is_flag=True, help="Go on with the campaign in DIR; --repeats adds some.")
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
 @click.option(
     "--campaign",
@@ -100,8 +100,11 @@ def command(
     if base is None:
         if not resume:
             raise UserError("no journal was given; name at least one, or a campaign file with --campaign")
-        if chosen or chosen_options or part or from_s is not None or to_s is not None:
-            raise UserError("--resume takes its options from the campaign; name the journals too to have all compared")
+        if chosen.keys() - {"repeats"} or chosen_options or part or from_s is not None or to_s is not None:
+            raise UserError(
+                "--resume takes its options from the campaign, all but --repeats; name the journals too to have all "
+                "compared"
+            )
         wanted = None
     else:
         wanted = replace(base, options=replace(base.options, **chosen_options), **chosen)
@@ -110,7 +113,9 @@ def command(
     terminate_like_interrupt()
     with display(Console(stderr=True)) as show:
         outcome = (
-            drive.resume(output, show, wanted=wanted, shard=part, cooldown_s=cooldown)
+            drive.resume(
+                output, show, wanted=wanted, repeats=repeats if base is None else None, shard=part, cooldown_s=cooldown
+            )
             if resume
             else drive.start(wanted, output, show, shard=part, cooldown_s=cooldown)
         )  # type: ignore[arg-type]
