@@ -34,7 +34,7 @@ class allocator {
       }
     }
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
-      throw std::bad_array_new_length();
+      block::throw_bad_alloc();
     }
     return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}));
   }

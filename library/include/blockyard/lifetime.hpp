@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "blockyard/detail/on_throw.hpp"
 #include "blockyard/lifetime.h"
 #include "blockyard/temp.hpp"
 #include "blockyard/temp_cursor.hpp"
@@ -60,20 +61,14 @@ inline void deallocate(void* block, Lifetime lifetime) noexcept {
 template <class T, class... Arguments>
 [[nodiscard]] T* make(Lifetime lifetime, Arguments&&... arguments) {
   static_assert(alignof(T) <= max_alignment);
-  void* const block = allocate(sizeof(T), alignof(T), lifetime);
-  if (block == nullptr) {
+  void* const room = allocate(sizeof(T), alignof(T), lifetime);
+  if (room == nullptr) {
     return nullptr;
   }
-  if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-    return ::new (block) T(std::forward<Arguments>(arguments)...);
-  } else {
-    try {
-      return ::new (block) T(std::forward<Arguments>(arguments)...);
-    } catch (...) {
-      deallocate(block, lifetime);
-      throw;
-    }
-  }
+  block::OnThrow on_throw([=] { deallocate(room, lifetime); });
+  T* const made = ::new (room) T(std::forward<Arguments>(arguments)...);
+  on_throw.done();
+  return made;
 }
 
 /// Destroys an object that make() made, and frees its block. nullptr is a no-op.

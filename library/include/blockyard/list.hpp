@@ -362,10 +362,9 @@ class List {
     return given;
   }
   [[gnu::noinline]] void stay_with(const Blocks& shared) noexcept {
-    try {
-      state_ = make_state(shared.for_copy());
-    } catch (const std::bad_alloc&) {
-      // It is then like a new list.
+    // Without memory it is like a new list.
+    if (void* const room = block::by_static_block_allocate(state_stride); room != nullptr) {
+      state_ = ::new (room) State(shared.for_copy());
     }
   }
 

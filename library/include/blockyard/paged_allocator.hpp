@@ -19,6 +19,9 @@
 #include <new>
 #include <utility>
 
+#include "blockyard/detail/on_throw.hpp"
+#include "blockyard/detail/type_record.hpp"
+
 namespace blockyard {
 
 /// The untyped part: blocks of one size, in pages of a power of two blocks.
@@ -123,16 +126,14 @@ class PagedAllocator {
   /// Makes a T. Throws std::bad_alloc, and whatever T's constructor throws.
   template <class... Arguments>
   [[nodiscard]] T* create(Arguments&&... arguments) {
-    void* const block = blocks_.allocate();
-    if (block == nullptr) {
-      throw std::bad_alloc();
+    void* const taken = blocks_.allocate();
+    if (taken == nullptr) {
+      block::throw_bad_alloc();
     }
-    try {
-      return ::new (block) T(std::forward<Arguments>(arguments)...);
-    } catch (...) {
-      blocks_.free(block);
-      throw;
-    }
+    block::OnThrow on_throw([&] { blocks_.free(taken); });
+    T* const made = ::new (taken) T(std::forward<Arguments>(arguments)...);
+    on_throw.done();
+    return made;
   }
 
   /// Destroys an object that create() made. nullptr is a no-op.

@@ -7,6 +7,7 @@
 #include <memory_resource>
 #include <new>
 
+#include "blockyard/detail/type_record.hpp"
 #include "blockyard/lifetime.h"
 
 namespace blockyard {
@@ -41,13 +42,13 @@ class rewindable : public std::pmr::memory_resource {
  private:
   void require() const {
     if (arena_ == nullptr) {
-      throw std::bad_alloc();
+      block::throw_bad_alloc();
     }
   }
   void* do_allocate(std::size_t size, std::size_t alignment) override {
     void* const block = try_allocate(size, alignment);
     if (block == nullptr) {
-      throw std::bad_alloc();
+      block::throw_bad_alloc();
     }
     return block;
   }

@@ -29,6 +29,7 @@
 
 #include "blockyard/block.h"
 #include "blockyard/detail/block_slab.hpp"
+#include "blockyard/detail/on_throw.hpp"
 #include "blockyard/detail/type_record.hpp"
 
 namespace blockyard::block {
@@ -156,12 +157,10 @@ class TypedStaticBlockAllocator {
   template <class... Arguments>
   [[nodiscard]] static T* create(Arguments&&... arguments) {
     void* const taken = allocate();
-    try {
-      return ::new (taken) T(std::forward<Arguments>(arguments)...);
-    } catch (...) {
-      deallocate(taken);
-      throw;
-    }
+    block::OnThrow on_throw([=] { deallocate(taken); });
+    T* const made = ::new (taken) T(std::forward<Arguments>(arguments)...);
+    on_throw.done();
+    return made;
   }
 
   /// Destroys an object that create() made, on any thread. nullptr is a no-op. O(1).

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "blockyard/detail/link.hpp"
+#include "blockyard/detail/on_throw.hpp"
 
 namespace blockyard::container {
 
@@ -21,13 +22,11 @@ struct Nodes {
   /// Throws std::bad_alloc, and what the constructor throws; nothing is allocated then.
   template <class Node, class Blocks, class... Arguments>
   [[gnu::always_inline]] static Node* make(Blocks& blocks, Arguments&&... arguments) {
-    void* const block = blocks.allocate();
-    try {
-      return ::new (block) Node(std::forward<Arguments>(arguments)...);
-    } catch (...) {
-      give_back(blocks, block);
-      throw;
-    }
+    void* const room = blocks.allocate();
+    block::OnThrow on_throw([&] { give_back(blocks, room); });
+    Node* const made = ::new (room) Node(std::forward<Arguments>(arguments)...);
+    on_throw.done();
+    return made;
   }
   template <class Node, class Blocks>
   static void end(Blocks& blocks, Node* node) noexcept {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "blockyard/detail/nodes.hpp"
+#include "blockyard/detail/on_throw.hpp"
 #include "blockyard/detail/ordered_tree.hpp"
 #include "blockyard/detail/sorted_numbers.hpp"
 #include "blockyard/hash.hpp"
@@ -274,12 +275,9 @@ class OrderedContainer {
   [[gnu::noinline]] Element* add(Place& place, Arguments&&... arguments) {
     Element* const element = Nodes::make<Element>(blocks_, std::forward<Arguments>(arguments)...);
     if (place.node == nullptr || place.node->count == capacity) [[unlikely]] {
-      try {
-        Tree::make_room(shape<>, root_, place);
-      } catch (...) {
-        end_element(element);
-        throw;
-      }
+      block::OnThrow on_throw([&] { end_element(element); });
+      Tree::make_room(shape<>, root_, place);
+      on_throw.done();
     }
     if constexpr (has_words) {
       if (outside(wanted(element->key())) != 0) [[unlikely]] {

@@ -35,6 +35,7 @@
 #include <string_view>
 
 #include "blockyard/detail/link.hpp"
+#include "blockyard/detail/on_throw.hpp"
 #include "blockyard/detail/visibility.h"
 #include "blockyard/ordered_bytes.hpp"
 #include "blockyard/static_block_allocator.hpp"
@@ -458,15 +459,13 @@ struct OrderedTree {
   [[gnu::noinline]] static void split(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at) {
     Node* parent = node->parent.get();
     Node* const new_root = parent == nullptr ? new_node(shape, node->level + 1u) : nullptr;
-    Node* right = nullptr;
-    try {
-      right = new_node(shape, node->level);
-    } catch (...) {
+    block::OnThrow on_throw([&] {
       if (new_root != nullptr) {
         free_node(shape, new_root);
       }
-      throw;
-    }
+    });
+    Node* const right = new_node(shape, node->level);
+    on_throw.done();
     if (new_root != nullptr) {
       parent = new_root;
       parent->skip = node->skip;
