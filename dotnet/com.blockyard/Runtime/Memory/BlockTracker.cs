@@ -192,15 +192,21 @@ namespace Blockyard.Memory
             }
         }
 
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private static void RemoveStack(byte* block)
         {
             if (stacks > 0)
             {
-                lock (Gate)
-                {
-                    Stacks.Remove((ulong)block);
-                    stacks = Stacks.Count;
-                }
+                RemoveStackSlowly(block);
+            }
+        }
+
+        private static void RemoveStackSlowly(byte* block)
+        {
+            lock (Gate)
+            {
+                Stacks.Remove((ulong)block);
+                stacks = Stacks.Count;
             }
         }
 

@@ -51,13 +51,11 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <inheritdoc cref="UnmanagedMemory.Malloc"/>
-        /// <remarks>Looks up the thread first, and is not inlined, for the same reason as
-        /// <see cref="ThreadMemory.TakeTemp"/>.</remarks>
+        /// <summary><see cref="UnmanagedMemory.Malloc"/>, with the calling thread's state as
+        /// <see cref="ThreadMemory.TakeTemp"/>.</summary>
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static byte* Malloc(long size, int alignment)
+        internal static byte* Malloc(ThreadState* thread, long size, int alignment)
         {
-            ThreadState* thread = ThreadState.Current;
             if (thread != null && (ulong)size - 1 < LargestCached && alignment <= NaturalAlignment
                 && RawMemory.IsAlignment(alignment))
             {
@@ -79,7 +77,7 @@ namespace Blockyard.Memory
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void Free(void* block)
+        internal static void Free(ThreadState* thread, void* block)
         {
             if (block == null)
             {
@@ -100,7 +98,6 @@ namespace Blockyard.Memory
                 BlockTracker.ThrowFreedAlready();
             }
 
-            ThreadState* thread = ThreadState.Current;
             if (thread == null)
             {
                 Interlocked.Add(ref ThreadMemory.PersistentBytesOfOthers, -(sizeAndClass >> 4));
@@ -147,9 +144,9 @@ namespace Blockyard.Memory
                 return raw + HeaderSize;
             }
 
-            byte* fresh = Malloc(size, alignment);
+            byte* fresh = Malloc(ThreadState.Current, size, alignment);
             RawMemory.Copy(block, fresh, used);
-            Free(block);
+            Free(ThreadState.Current, block);
             return fresh;
         }
 

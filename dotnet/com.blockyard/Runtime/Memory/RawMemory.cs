@@ -42,8 +42,7 @@ namespace Blockyard.Memory
         {
             if (!IsAlignment(alignment))
             {
-                throw new ArgumentOutOfRangeException(
-                    nameof(alignment), alignment, "An alignment is a power of two up to " + LargestAlignment + ".");
+                ThrowAlignment(alignment);
             }
         }
 
@@ -54,7 +53,7 @@ namespace Blockyard.Memory
             CheckAlignment(alignment);
             if (size < 0)
             {
-                throw new ArgumentOutOfRangeException(nameof(size), size, "A size is 0 or more.");
+                ThrowSize(size);
             }
 
             return Math.Max(size, 1);
@@ -87,6 +86,12 @@ namespace Blockyard.Memory
             // A packed struct has an alignment of 1.
             return IsAlignment(alignment) ? alignment : 1;
         }
+
+        private static void ThrowAlignment(int alignment) => throw new ArgumentOutOfRangeException(
+            nameof(alignment), alignment, "An alignment is a power of two up to " + LargestAlignment + ".");
+
+        private static void ThrowSize(long size) =>
+            throw new ArgumentOutOfRangeException(nameof(size), size, "A size is 0 or more.");
 
         private static void CheckSize(long size)
         {

@@ -42,7 +42,7 @@ namespace Blockyard.Memory
             }
             else
             {
-                start = (long)UnmanagedMemory.MallocSlowly(size, alignment, Lifetime.Temp);
+                start = (long)UnmanagedMemory.MallocSlowly(state, size, alignment, Lifetime.Temp);
             }
 
             return (void*)start;
@@ -67,7 +67,7 @@ namespace Blockyard.Memory
             }
             else
             {
-                start = (long)UnmanagedMemory.MallocSlowly(size, alignment, Lifetime.TempJob);
+                start = (long)UnmanagedMemory.MallocSlowly(state, size, alignment, Lifetime.TempJob);
             }
 
             return (void*)start;
@@ -86,7 +86,7 @@ namespace Blockyard.Memory
                 return;
             }
 
-            UnmanagedMemory.FreeSlowly(block, Lifetime.Temp);
+            UnmanagedMemory.FreeSlowly(state, block, Lifetime.Temp);
         }
 
         /// <summary><see cref="UnmanagedMemory.Free"/> of a TempJob block.</summary>
@@ -107,7 +107,7 @@ namespace Blockyard.Memory
                 }
             }
 
-            UnmanagedMemory.FreeSlowly(block, Lifetime.TempJob);
+            UnmanagedMemory.FreeSlowly(state, block, Lifetime.TempJob);
         }
     }
 }

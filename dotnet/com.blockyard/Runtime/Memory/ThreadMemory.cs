@@ -145,18 +145,21 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <remarks>This method, <see cref="TakeJob"/>, <see cref="GiveTemp"/> and <see cref="GiveJob"/> look up the
-        /// thread first, and are not inlined: .NET looks it up slowly in a branch that was not taken while it counted
-        /// branches, which is for thirty calls.</remarks>
+        /// <remarks>This method, <see cref="TakeJob"/>, <see cref="GiveTemp"/> and <see cref="GiveJob"/> get the
+        /// thread's state from their callers, because a lookup costs more than the rest; null before the thread's first
+        /// allocation.</remarks>
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void* TakeTemp(long size, int alignment)
+        internal static void* TakeTemp(ThreadState* state, long size, int alignment)
         {
-            ThreadMemory thread = Current;
-            ThreadState* state = thread.state;
+            if (state == null)
+            {
+                state = Current.state;
+            }
+
             byte* start = (byte*)(((ulong)state->TempCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
             if (size > (long)state->TempLimit - (long)start)
             {
-                return thread.TakeTempSlowly(size, alignment);
+                return TakeTempSlowly(size, alignment);
             }
 
             state->LastBlock = start;
@@ -190,30 +193,36 @@ namespace Blockyard.Memory
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void GiveTemp(byte* block)
+        internal static void GiveTemp(ThreadState* state, byte* block)
         {
-            ThreadMemory thread = Current;
-            ThreadState* state = thread.state;
-            if (block == state->LastBlock && block < state->TempCursor)
+            if (state == null)
+            {
+                state = Current.state;
+            }
+
+            if (block < state->TempStart || block >= state->TempCursor)
+            {
+                GiveTempSlowly(block);
+            }
+            else if (block == state->LastBlock)
             {
                 state->PeakCursor = state->TempCursor > state->PeakCursor ? state->TempCursor : state->PeakCursor;
                 state->TempCursor = block;
             }
-            else
-            {
-                thread.GiveTempSlowly(block);
-            }
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void* TakeJob(long size, int alignment)
+        internal static void* TakeJob(ThreadState* state, long size, int alignment)
         {
-            ThreadMemory thread = Current;
-            ThreadState* state = thread.state;
+            if (state == null)
+            {
+                state = Current.state;
+            }
+
             byte* start = (byte*)(((ulong)state->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
             if (size > (long)state->JobLimit - (long)start || state->InlineJobLimit == null)
             {
-                return thread.TakeJobSlowly(size, alignment);
+                return TakeJobSlowly(state, size, alignment);
             }
 
             state->JobCursor = start + size;
@@ -223,14 +232,26 @@ namespace Blockyard.Memory
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void GiveJob(byte* block)
+        internal static void GiveJob(ThreadState* state, byte* block)
         {
-            ThreadMemory thread = Current;
+            if (state == null)
+            {
+                state = Current.state;
+            }
+
             JobRegion* region = JobRegion.Of(block);
             if (Checks.AreOn || JobRegion.IsAnyTracked)
             {
+                if (region == state->Job && region->IsTracked)
+                {
+                    // Its headers must stay, so the whole region is used before it starts again.
+                    BlockTracker.RemoveJob(block);
+                    state->JobLive--;
+                    return;
+                }
+
                 // Any other than the thread's own region may not exist, so it is looked up first.
-                if (region == thread.state->Job ? region->IsTracked : JobRegion.IsTrackedRegion(region))
+                if (region != state->Job && JobRegion.IsTrackedRegion(region))
                 {
                     BlockTracker.RemoveJob(block);
                 }
@@ -240,7 +261,7 @@ namespace Blockyard.Memory
                 }
             }
 
-            thread.GiveJobTo(region);
+            GiveJobTo(state, region);
         }
 
         /// <summary>Whether a block is one of this frame.</summary>
@@ -322,46 +343,54 @@ namespace Blockyard.Memory
             return current;
         }
 
+        /// <remarks>This method and <see cref="GiveTempSlowly"/> look up the thread first: .NET looks it up slowly in a
+        /// branch that was not taken while it counted branches, which is for thirty calls.</remarks>
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private void* TakeTempSlowly(long size, int alignment)
+        private static void* TakeTempSlowly(long size, int alignment)
         {
+            ThreadMemory thread = Current;
+            ThreadState* state = thread.state;
             if (state->TempStart == null)
             {
-                SetCapacity(FrameMemory.TempCapacity);
+                thread.SetCapacity(FrameMemory.TempCapacity);
                 if (size <= state->TempLimit - RawMemory.Align(state->TempCursor, alignment))
                 {
-                    return TakeTemp(size, alignment);
+                    return TakeTemp(state, size, alignment);
                 }
             }
 
             // Makes room in the list first, so that a failure changes nothing.
+            List<IntPtr> overflow = thread.overflow;
             if (overflow.Count == overflow.Capacity)
             {
                 overflow.Capacity *= 2;
             }
 
-            byte* block = TakeJobWith(size, alignment, header: 0);
+            byte* block = TakeJobWith(state, size, alignment, header: 0);
             state->TempAllocations++;
             if (size > state->TempLimit - state->TempStart)
             {
-                counters.OverflowTooLarge++;
+                thread.counters.OverflowTooLarge++;
             }
             else
             {
-                counters.OverflowFull++;
+                thread.counters.OverflowFull++;
             }
 
             overflow.Add((IntPtr)block);
-            overflowBytes += size;
+            thread.overflowBytes += size;
             return block;
         }
 
+        /// <summary>Frees a block that is not one of the frame in the thread's region.</summary>
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private void GiveTempSlowly(byte* block)
+        private static void GiveTempSlowly(byte* block)
         {
+            ThreadMemory thread = Current;
+            ThreadState* state = thread.state;
             if (block >= state->TempStart && block < state->TempLimit)
             {
-                if (Checks.AreOn && block >= state->TempCursor)
+                if (Checks.AreOn)
                 {
                     throw new InvalidOperationException(
                         "The Temp block belongs to a frame that has ended, or was already freed.");
@@ -370,11 +399,11 @@ namespace Blockyard.Memory
                 return;
             }
 
-            int index = overflow.LastIndexOf((IntPtr)block);
+            int index = thread.overflow.LastIndexOf((IntPtr)block);
             if (index >= 0)
             {
-                overflow.RemoveAt(index);
-                GiveJobTo(JobRegion.Of(block));
+                thread.overflow.RemoveAt(index);
+                GiveJobTo(state, JobRegion.Of(block));
                 return;
             }
 
@@ -388,7 +417,7 @@ namespace Blockyard.Memory
         {
             for (int i = 0; i < overflow.Count; i++)
             {
-                GiveJobTo(JobRegion.Of((byte*)overflow[i]));
+                GiveJobTo(state, JobRegion.Of((byte*)overflow[i]));
             }
 
             overflow.Clear();
@@ -418,7 +447,7 @@ namespace Blockyard.Memory
         }
 
         /// <summary>Lets inlined code allocate and free in the current region, if its blocks need no header.</summary>
-        private void OpenInlineJob()
+        private static void OpenInlineJob(ThreadState* state)
         {
             if (BlockTracker.IsOn || AllocationCounts.AreOn
                 || (state->InlineJobLimit == state->JobLimit && state->InlineJob == state->Job))
@@ -437,32 +466,32 @@ namespace Blockyard.Memory
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private void* TakeJobSlowly(long size, int alignment)
+        private static void* TakeJobSlowly(ThreadState* state, long size, int alignment)
         {
             bool isTracked = BlockTracker.IsOn;
             if (state->Job != null && state->Job->IsTracked != isTracked)
             {
-                NextRegion(isTracked);
+                NextRegion(state, isTracked);
             }
 
             byte* block;
             if (isTracked)
             {
-                block = TakeJobWith(size, Math.Max(alignment, sizeof(void*)), sizeof(JobBlock));
+                block = TakeJobWith(state, size, Math.Max(alignment, sizeof(void*)), sizeof(JobBlock));
                 BlockTracker.AddJob(JobRegion.Of(block), block, size);
             }
             else
             {
-                block = TakeJobWith(size, alignment, header: 0);
+                block = TakeJobWith(state, size, alignment, header: 0);
+                OpenInlineJob(state);
             }
 
             state->TempJobAllocations++;
-            OpenInlineJob();
             return block;
         }
 
         /// <summary>Takes a block with room for a header before it.</summary>
-        private byte* TakeJobWith(long size, int alignment, int header)
+        private static byte* TakeJobWith(ThreadState* state, long size, int alignment, int header)
         {
             if (size > JobRegion.LargestShared - alignment - header)
             {
@@ -472,7 +501,7 @@ namespace Blockyard.Memory
             byte* start = RawMemory.Align(state->JobCursor + header, alignment);
             if (size > state->JobLimit - start)
             {
-                NextRegion(BlockTracker.IsOn);
+                NextRegion(state, BlockTracker.IsOn);
                 start = RawMemory.Align(state->JobCursor + header, alignment);
             }
 
@@ -481,7 +510,7 @@ namespace Blockyard.Memory
             return start;
         }
 
-        private void GiveJobTo(JobRegion* region)
+        private static void GiveJobTo(ThreadState* state, JobRegion* region)
         {
             if (region != state->Job)
             {
@@ -494,10 +523,10 @@ namespace Blockyard.Memory
                 state->JobCursor = (byte*)region + JobRegion.HeaderSize;
             }
 
-            OpenInlineJob();
+            OpenInlineJob(state);
         }
 
-        private void NextRegion(bool isTracked)
+        private static void NextRegion(ThreadState* state, bool isTracked)
         {
             if (state->Job != null && JobRegion.IsEmpty(state->Job, state->JobLive))
             {
@@ -519,7 +548,7 @@ namespace Blockyard.Memory
             state->JobLimit = (byte*)state->Job + JobRegion.Size;
             state->InlineJobLimit = null;
             state->InlineJob = ThreadState.Closed;
-            OpenInlineJob();
+            OpenInlineJob(state);
         }
     }
 }

@@ -105,10 +105,10 @@ namespace Blockyard.Memory
             // Elsewhere in MallocSlowly, because on Mono another branch makes the others slower.
             if (lifetime == Lifetime.Persistent)
             {
-                return PersistentMemory.Malloc(size, alignment);
+                return PersistentMemory.Malloc(thread, size, alignment);
             }
 #endif
-            return MallocSlowly(size, alignment, lifetime);
+            return MallocSlowly(thread, size, alignment, lifetime);
         }
 
         /// <summary>Frees a block. Null does nothing.</summary>
@@ -147,11 +147,11 @@ namespace Blockyard.Memory
 #if NET8_0_OR_GREATER
             if (lifetime == Lifetime.Persistent)
             {
-                PersistentMemory.Free(block);
+                PersistentMemory.Free(thread, block);
                 return;
             }
 #endif
-            FreeSlowly(block, lifetime);
+            FreeSlowly(thread, block, lifetime);
         }
 
         /// <summary>Allocates items, for code that is not <c>unsafe</c>. Temp items need no free.</summary>
@@ -189,21 +189,21 @@ namespace Blockyard.Memory
         public static int ReportLiveBlocks() => BlockTracker.ReportAll();
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void* MallocSlowly(long size, int alignment, Lifetime lifetime)
+        internal static void* MallocSlowly(ThreadState* thread, long size, int alignment, Lifetime lifetime)
         {
             if (lifetime == Lifetime.Persistent)
             {
-                return PersistentMemory.Malloc(size, alignment);
+                return PersistentMemory.Malloc(thread, size, alignment);
             }
 
             size = RawMemory.CheckedSize(size, alignment);
-            return lifetime == Lifetime.TempJob ? ThreadMemory.TakeJob(size, alignment)
-                : lifetime == Lifetime.Temp ? ThreadMemory.TakeTemp(size, alignment)
+            return lifetime == Lifetime.TempJob ? ThreadMemory.TakeJob(thread, size, alignment)
+                : lifetime == Lifetime.Temp ? ThreadMemory.TakeTemp(thread, size, alignment)
                 : throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void FreeSlowly(void* block, Lifetime lifetime)
+        internal static void FreeSlowly(ThreadState* thread, void* block, Lifetime lifetime)
         {
             if (block == null)
             {
@@ -212,15 +212,15 @@ namespace Blockyard.Memory
 
             if (lifetime == Lifetime.Persistent)
             {
-                PersistentMemory.Free(block);
+                PersistentMemory.Free(thread, block);
             }
             else if (lifetime == Lifetime.TempJob)
             {
-                ThreadMemory.GiveJob((byte*)block);
+                ThreadMemory.GiveJob(thread, (byte*)block);
             }
             else if (lifetime == Lifetime.Temp)
             {
-                ThreadMemory.GiveTemp((byte*)block);
+                ThreadMemory.GiveTemp(thread, (byte*)block);
             }
             else
             {
