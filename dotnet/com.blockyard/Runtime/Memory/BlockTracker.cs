@@ -10,8 +10,8 @@ namespace Blockyard.Memory
     /// <summary>Knows the live blocks while leak detection or checks are on, catches frees of others, and reports
     /// leaks.</summary>
     /// <remarks>
-    /// TempJob blocks have a header (<see cref="JobBlock"/>). Persistent blocks have an entry in a table while leak
-    /// detection is on, with one lock; without it they are only counted.
+    /// TempJob blocks have a header (<see cref="JobBlock"/>). Persistent blocks have an entry in a table with one lock,
+    /// because a bad address must not be read.
     /// </remarks>
     internal static unsafe class BlockTracker
     {
@@ -21,7 +21,6 @@ namespace Blockyard.Memory
         private static readonly List<LiveBlock> Overdue = new List<LiveBlock>();
         private static volatile int entries;
         private static volatile int stacks;
-        private static int persistentWithoutEntry;
 
         /// <summary>Whether TempJob blocks that are allocated now get a header.</summary>
         internal static bool IsOn => Checks.AreOn || !LeakDetection.IsOff;
@@ -50,7 +49,7 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal static void AddPersistent(byte* block, long size)
         {
-            if (Checks.AreOn || !LeakDetection.IsOff)
+            if (IsOn)
             {
                 AddPersistentSlowly(block, size);
             }
@@ -58,7 +57,7 @@ namespace Blockyard.Memory
 
         /// <summary>Whether some live Persistent block may have an entry under its address. Blocks keep theirs when
         /// leak detection is turned off.</summary>
-        internal static bool MayHaveEntries => !LeakDetection.IsOff || entries > 0;
+        internal static bool MayHaveEntries => IsOn || entries > 0;
 
         /// <exception cref="InvalidOperationException">Checks are on, and the block is not live.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -72,55 +71,30 @@ namespace Blockyard.Memory
 
         private static void AddPersistentSlowly(byte* block, long size)
         {
-            if (!LeakDetection.IsOff)
+            long frame = LeakDetection.IsOff ? LiveBlock.NoReport : FrameMemory.FramesEnded;
+            lock (Gate)
             {
-                lock (Gate)
-                {
-                    Persistent[(ulong)block] =
-                        new LiveBlock((ulong)block, size, FrameMemory.FramesEnded, Lifetime.Persistent);
-                    entries = Persistent.Count;
-                }
+                Persistent[(ulong)block] = new LiveBlock((ulong)block, size, frame, Lifetime.Persistent);
+                entries = Persistent.Count;
+            }
 
-                AddStack(block);
-            }
-            else if (Checks.AreOn)
-            {
-                Interlocked.Increment(ref persistentWithoutEntry);
-            }
+            AddStack(block);
         }
 
         private static void RemovePersistentSlowly(byte* block)
         {
-            if (entries > 0)
+            bool isLive;
+            lock (Gate)
             {
-                lock (Gate)
-                {
-                    if (Persistent.Remove((ulong)block))
-                    {
-                        entries = Persistent.Count;
-                        RemoveStack(block);
-                        return;
-                    }
-                }
+                isLive = Persistent.Remove((ulong)block);
+                entries = Persistent.Count;
+                RemoveStack(block);
             }
 
-            if (Checks.AreOn && Interlocked.Decrement(ref persistentWithoutEntry) < 0)
+            if (Checks.AreOn && !isLive)
             {
-                Interlocked.Increment(ref persistentWithoutEntry);
                 ThrowNotLive(Lifetime.Persistent);
             }
-        }
-
-        /// <summary>Fails for a block that <see cref="RemovePersistent"/> took for a live one without an
-        /// entry.</summary>
-        internal static void ThrowFreedAlready()
-        {
-            if (Checks.AreOn)
-            {
-                Interlocked.Increment(ref persistentWithoutEntry);
-            }
-
-            ThrowNotLive(Lifetime.Persistent);
         }
 
         internal static void ThrowNotLive(Lifetime lifetime) => throw new InvalidOperationException(
@@ -158,7 +132,10 @@ namespace Blockyard.Memory
                 JobRegion.FindLive(live, long.MaxValue, once: false);
                 foreach (LiveBlock block in live)
                 {
-                    texts.Add(block + " is live" + Where(block.Address));
+                    if (block.Frame != LiveBlock.NoReport)
+                    {
+                        texts.Add(block + " is live" + Where(block.Address));
+                    }
                 }
             }
 

@@ -59,6 +59,30 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>Called before something is added or removed, which ends enumerations when checks are
+        /// on.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal readonly void Change()
+        {
+            if (Checks.AreOn)
+            {
+                safety.Change();
+            }
+        }
+
+        /// <summary>What an enumeration remembers, for <see cref="CheckUnchanged"/>.</summary>
+        internal readonly uint Changes => Checks.AreOn ? safety.Changes : 0;
+
+        /// <summary>Throws when the block is gone or was changed, and checks are on.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal readonly void CheckUnchanged(uint changes)
+        {
+            if (Checks.AreOn)
+            {
+                safety.CheckUnchanged(changes);
+            }
+        }
+
         /// <summary>Further memory from the same source. <see cref="Keep"/> follows, unless it is freed.</summary>
         internal readonly byte* Allocate(long size, int alignment)
         {

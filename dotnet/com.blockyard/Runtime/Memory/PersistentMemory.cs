@@ -95,7 +95,7 @@ namespace Blockyard.Memory
             long sizeAndClass = header->SizeAndClass;
             if (sizeAndClass < 0)
             {
-                BlockTracker.ThrowFreedAlready();
+                BlockTracker.ThrowNotLive(Lifetime.Persistent);
             }
 
             if (thread == null)

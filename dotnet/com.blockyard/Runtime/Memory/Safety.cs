@@ -28,6 +28,27 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>How often the container has changed.</summary>
+        internal uint Changes => SafetyCell.ChangesOf(cell);
+
+        /// <summary>Before the container adds or removes something.</summary>
+        internal void Change()
+        {
+            Check();
+            SafetyCell.ChangesOf(cell)++;
+        }
+
+        /// <summary>During an enumeration that began after some changes.</summary>
+        /// <exception cref="InvalidOperationException">There were more.</exception>
+        internal void CheckUnchanged(uint changes)
+        {
+            Check();
+            if (Changes != changes)
+            {
+                throw new InvalidOperationException("The container was changed while it was enumerated.");
+            }
+        }
+
         /// <summary>Before the container takes further memory.</summary>
         /// <param name="block">The block that it has.</param>
         /// <param name="source">Where its memory comes from.</param>

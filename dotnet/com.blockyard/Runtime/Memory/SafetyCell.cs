@@ -2,8 +2,8 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>A counter that identifies a life. A copy of its value is out of date once that life has
-    /// ended.</summary>
+    /// <summary>A counter that identifies a life, and one of its changes. A copy of the first is out of date once that
+    /// life has ended.</summary>
     /// <remarks>
     /// Cells lie in unmanaged memory that is never freed, so an old copy of a container can always read its cell. A
     /// reused cell continues to count. Any thread; taking and giving back use a lock.
@@ -26,7 +26,11 @@ namespace Blockyard.Memory
         }
 
         /// <summary>The current life of a cell; never 0.</summary>
-        internal static uint LifeOf(int cell) => blocks[cell >> Shift][cell & (CellsPerBlock - 1)];
+        internal static ref uint LifeOf(int cell) => ref blocks[cell >> Shift][2 * (cell & (CellsPerBlock - 1))];
+
+        /// <summary>How often what lives in a cell has changed.</summary>
+        internal static ref uint ChangesOf(int cell) =>
+            ref blocks[cell >> Shift][(2 * (cell & (CellsPerBlock - 1))) + 1];
 
         internal static int Take()
         {
@@ -46,8 +50,8 @@ namespace Blockyard.Memory
         {
             lock (Gate)
             {
-                uint life = LifeOf(cell);
-                blocks[cell >> Shift][cell & (CellsPerBlock - 1)] = life == uint.MaxValue ? 1 : life + 1;
+                ref uint life = ref LifeOf(cell);
+                life = life == uint.MaxValue ? 1 : life + 1;
                 if (freeCount == free.Length)
                 {
                     Array.Resize(ref free, freeCount * 2);
@@ -59,7 +63,7 @@ namespace Blockyard.Memory
 
         private static void AddBlock()
         {
-            uint* block = (uint*)RawMemory.Allocate(CellsPerBlock * sizeof(uint));
+            uint* block = (uint*)RawMemory.Allocate(CellsPerBlock * 2 * sizeof(uint));
             if (blockCount == blocks.Length)
             {
                 // A new array, because readers take no lock.
@@ -71,7 +75,8 @@ namespace Blockyard.Memory
             blocks[blockCount] = block;
             for (int i = CellsPerBlock - 1; i >= 0; i--)
             {
-                block[i] = 1;
+                block[2 * i] = 1;
+                block[(2 * i) + 1] = 0;
                 free[freeCount++] = (blockCount << Shift) + i;
             }
 

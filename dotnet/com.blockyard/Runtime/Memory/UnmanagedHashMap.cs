@@ -1,4 +1,3 @@
-#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Collections.Generic;
 using System.Runtime.CompilerServices;
@@ -141,6 +140,7 @@ namespace Blockyard.Memory
                 return ref EntryAt(shared, *slot)->Value;
             }
 
+            memory.Change();
             if (shared->Count == shared->Capacity)
             {
                 Grow(shared->Count + 1);
@@ -187,6 +187,7 @@ namespace Blockyard.Memory
                 chunk = ChunkOf(link);
             }
 
+            memory.Change();
             uint index = *link;
             ((byte*)chunk)[link - chunk->Links] = 0;
             *(uint*)EntryAt(shared, index) = shared->FirstFree;
@@ -198,6 +199,7 @@ namespace Blockyard.Memory
         /// <summary>Removes all entries. Keeps the memory. O(capacity).</summary>
         public readonly void Clear()
         {
+            memory.Change();
             Head* shared = Shared;
             if (shared->Count > 0)
             {
@@ -214,13 +216,15 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="TryAdd" path="/exception"/>
         public readonly void EnsureCapacity(int capacity)
         {
+            Bounds.CheckCount(capacity, nameof(capacity));
             if (capacity > Shared->Capacity)
             {
+                memory.Change();
                 Grow(capacity);
             }
         }
 
-        /// <summary>Enumerates the entries. No key may be added or removed; checks catch a changed count.</summary>
+        /// <summary>Enumerates the entries. No key may be added or removed; checks catch that.</summary>
         public readonly Enumerator GetEnumerator() => new Enumerator(memory);
 
         /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
@@ -503,7 +507,7 @@ namespace Blockyard.Memory
             private readonly ContainerMemory memory;
             private readonly Head* head;
             private readonly int end;
-            private readonly int count;
+            private readonly uint changes;
             private Entry* entry;
             private int at;
 
@@ -511,7 +515,7 @@ namespace Blockyard.Memory
             {
                 this.memory = memory;
                 head = (Head*)memory.Block;
-                count = head->Count;
+                changes = memory.Changes;
                 entry = null;
                 at = -1;
 
@@ -528,11 +532,7 @@ namespace Blockyard.Memory
             /// <exception cref="InvalidOperationException">With checks: a key was added or removed.</exception>
             public bool MoveNext()
             {
-                if (Checks.AreOn)
-                {
-                    CheckUnchanged();
-                }
-
+                memory.CheckUnchanged(changes);
                 while (++at < end)
                 {
                     if (head->FirstFree == None)
@@ -550,15 +550,6 @@ namespace Blockyard.Memory
                 }
 
                 return false;
-            }
-
-            private readonly void CheckUnchanged()
-            {
-                memory.Check();
-                if (head->Count != count)
-                {
-                    throw new InvalidOperationException("The map was changed while it was enumerated.");
-                }
             }
         }
 

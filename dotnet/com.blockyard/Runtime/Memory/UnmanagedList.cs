@@ -1,4 +1,3 @@
-#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -64,6 +63,7 @@ namespace Blockyard.Memory
         /// <exception cref="OutOfMemoryException">There is no memory to grow. The list is unchanged.</exception>
         public readonly void Add(T item)
         {
+            memory.Change();
             Head* shared = Shared;
             int count = shared->Count;
             if (count == shared->Capacity)
@@ -80,6 +80,7 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="Add" path="/exception"/>
         public readonly void AddRange(ReadOnlySpan<T> items)
         {
+            memory.Change();
             Head* shared = Shared;
             int count = shared->Count;
             int needed = unchecked(count + items.Length);
@@ -128,6 +129,7 @@ namespace Blockyard.Memory
         /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly void RemoveAt(int index)
         {
+            memory.Change();
             Head* shared = Shared;
             Bounds.Check(index, shared->Count);
             shared->Count--;
@@ -142,6 +144,7 @@ namespace Blockyard.Memory
         /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly void RemoveAtSwapBack(int index)
         {
+            memory.Change();
             Head* shared = Shared;
             Bounds.Check(index, shared->Count);
             shared->Items[index] = shared->Items[--shared->Count];
@@ -150,6 +153,7 @@ namespace Blockyard.Memory
         /// <summary>Removes all items. Keeps the memory.</summary>
         public readonly void Clear()
         {
+            memory.Change();
             Shared->Count = 0;
         }
 
@@ -158,6 +162,7 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="Add" path="/exception"/>
         public readonly void EnsureCapacity(int capacity)
         {
+            Bounds.CheckCount(capacity, nameof(capacity));
             if (capacity > Shared->Capacity)
             {
                 SetCapacity(capacity);
@@ -171,8 +176,8 @@ namespace Blockyard.Memory
             return new Span<T>(shared->Items, shared->Count);
         }
 
-        /// <summary>Enumerates the items. None may be added or removed; checks catch a changed count.</summary>
-        public readonly Enumerator GetEnumerator() => new Enumerator(this);
+        /// <summary>Enumerates the items. None may be added or removed; checks catch that.</summary>
+        public readonly Enumerator GetEnumerator() => new Enumerator(memory);
 
         /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
         /// copy.</summary>
@@ -208,6 +213,7 @@ namespace Blockyard.Memory
 
         private readonly void SetCapacity(int capacity)
         {
+            memory.Change();
             Head* shared = Shared;
             shared->Items = (T*)memory.Resize(
                 shared->Items, (long)shared->Count * sizeof(T), (long)capacity * sizeof(T), RawMemory.AlignmentOf<T>());
@@ -218,18 +224,18 @@ namespace Blockyard.Memory
         /// <summary>Enumerates the items.</summary>
         public struct Enumerator
         {
-            private readonly UnmanagedList<T> list;
-            private readonly T* first;
+            private readonly ContainerMemory memory;
+            private readonly uint changes;
             private readonly T* end;
             private T* item;
 
-            internal Enumerator(UnmanagedList<T> list)
+            internal Enumerator(ContainerMemory memory)
             {
-                Head* shared = list.Shared;
-                this.list = list;
-                first = shared->Items;
-                end = first + shared->Count;
-                item = first - 1;
+                Head* shared = (Head*)memory.Block;
+                this.memory = memory;
+                changes = memory.Changes;
+                end = shared->Items + shared->Count;
+                item = shared->Items - 1;
             }
 
             /// <summary>The current item.</summary>
@@ -245,21 +251,8 @@ namespace Blockyard.Memory
             [MethodImpl(MethodImplOptions.AggressiveInlining)]
             public bool MoveNext()
             {
-                if (Checks.AreOn)
-                {
-                    CheckUnchanged();
-                }
-
+                memory.CheckUnchanged(changes);
                 return ++item < end;
-            }
-
-            private readonly void CheckUnchanged()
-            {
-                Head* shared = list.Shared;
-                if (shared->Items != first || first + shared->Count != end)
-                {
-                    throw new InvalidOperationException("The list was changed while it was enumerated.");
-                }
             }
         }
 

@@ -14,6 +14,7 @@ namespace Blockyard.Sockets
     {
         private Entry[] entries;
         private int count;
+        private int changes;
 
         /// <summary>Creates an empty table.</summary>
         /// <param name="capacity">The number of clients it holds before it grows.</param>
@@ -108,6 +109,7 @@ namespace Blockyard.Sockets
 
             entries[hole] = default;
             count--;
+            changes++;
             return true;
         }
 
@@ -116,10 +118,11 @@ namespace Blockyard.Sockets
         {
             Array.Clear(entries, 0, entries.Length);
             count = 0;
+            changes++;
         }
 
-        /// <summary>Enumerates the clients. The table must not change meanwhile. Allocates nothing.</summary>
-        public Enumerator GetEnumerator() => new Enumerator(entries);
+        /// <summary>Enumerates the clients. None may be added or removed meanwhile. Allocates nothing.</summary>
+        public Enumerator GetEnumerator() => new Enumerator(this);
 
         private int Find(in SocketAddr address)
         {
@@ -166,6 +169,7 @@ namespace Blockyard.Sockets
 
             Place(new Entry { Address = address, Value = value });
             count++;
+            changes++;
         }
 
         private void Place(in Entry entry)
@@ -183,12 +187,16 @@ namespace Blockyard.Sockets
         /// <summary>Enumerates the clients.</summary>
         public struct Enumerator
         {
+            private readonly ClientTable<T> table;
             private readonly Entry[] entries;
+            private readonly int changes;
             private int slot;
 
-            internal Enumerator(Entry[] entries)
+            internal Enumerator(ClientTable<T> table)
             {
-                this.entries = entries;
+                this.table = table;
+                entries = table.entries;
+                changes = table.changes;
                 slot = -1;
             }
 
@@ -198,8 +206,14 @@ namespace Blockyard.Sockets
 
             /// <summary>Moves to the next client.</summary>
             /// <returns>False after the last.</returns>
+            /// <exception cref="InvalidOperationException">A client was added or removed.</exception>
             public bool MoveNext()
             {
+                if (table.changes != changes)
+                {
+                    throw new InvalidOperationException("The table was changed while it was enumerated.");
+                }
+
                 while (++slot < entries.Length)
                 {
                     if (!entries[slot].Address.IsNone)

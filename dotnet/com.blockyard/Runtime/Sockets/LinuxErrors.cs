@@ -13,6 +13,7 @@ namespace Blockyard.Sockets
                 case 13: // EACCES, of a broadcast that was not enabled
                     return new SocketException((int)SocketError.AccessDenied);
                 case LinuxNative.BadDescriptor:
+                case 88: // ENOTSOCK, of a descriptor that is another file's by now
                     return new SocketException((int)SocketError.NotSocket);
                 case LinuxNative.Invalid:
                     return new SocketException((int)SocketError.InvalidArgument);

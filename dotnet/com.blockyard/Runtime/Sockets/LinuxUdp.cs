@@ -16,6 +16,9 @@ namespace Blockyard.Sockets
         private static readonly Lazy<bool> Available = new Lazy<bool>(Probe);
 
         private readonly int descriptor;
+#if NET8_0_OR_GREATER
+        private readonly SafeSocketHandle handle;
+#endif
         private readonly bool isIPv6;
         private readonly bool direct = DirectCalls.AreUsed;
 
@@ -26,6 +29,9 @@ namespace Blockyard.Sockets
         internal LinuxUdp(Socket socket)
         {
             descriptor = (int)socket.Handle;
+#if NET8_0_OR_GREATER
+            handle = socket.SafeHandle;
+#endif
             isIPv6 = socket.AddressFamily == AddressFamily.InterNetworkV6;
 
             // A kernel older than 4.18 would send the message uncut. It does not know this option.
@@ -37,6 +43,24 @@ namespace Blockyard.Sockets
         }
 
         internal static bool IsAvailable => Available.Value;
+
+        /// <summary>Whether somebody else closed the socket, whose descriptor may be another file's by now. Mono does
+        /// not tell.</summary>
+        private bool IsClosed
+        {
+#if NET8_0_OR_GREATER
+            get => handle.IsClosed;
+#else
+            get => false;
+#endif
+        }
+
+        /// <exception cref="ObjectDisposedException">Somebody else closed the socket.</exception>
+        private int Descriptor
+        {
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            get => IsClosed ? throw new ObjectDisposedException(nameof(Socket)) : descriptor;
+        }
 
         /// <summary>The length of the longest datagrams that share a message. It shrinks when the kernel refuses to cut
         /// a message.</summary>
@@ -61,8 +85,8 @@ namespace Blockyard.Sockets
                     nuint room = (nuint)buffer.Length;
                     long bytes = direct
                         ? DirectCalls.SystemCall(
-                            DirectCalls.ReceiveFrom, descriptor, to, (nint)room, Flags, from, (nint)(&length))
-                        : LinuxNative.ReceiveFrom(descriptor, to, room, Flags, from, &length);
+                            DirectCalls.ReceiveFrom, Descriptor, to, (nint)room, Flags, from, (nint)(&length))
+                        : LinuxNative.ReceiveFrom(Descriptor, to, room, Flags, from, &length);
                     if (bytes >= 0)
                     {
                         bool isTruncated = bytes > buffer.Length;
@@ -102,8 +126,8 @@ namespace Blockyard.Sockets
                     nuint size = (nuint)datagram.Length;
                     long bytes = direct
                         ? DirectCalls.SystemCall(
-                            DirectCalls.SendTo, descriptor, pinned, (nint)size, SendFlags, name, (nint)length)
-                        : LinuxNative.SendTo(descriptor, pinned, size, SendFlags, name, length);
+                            DirectCalls.SendTo, Descriptor, pinned, (nint)size, SendFlags, name, (nint)length)
+                        : LinuxNative.SendTo(Descriptor, pinned, size, SendFlags, name, length);
                     if (bytes >= 0)
                     {
                         return true;
@@ -128,8 +152,8 @@ namespace Blockyard.Sockets
             {
                 int count = isShort
                     ? (int)DirectCalls.SystemCall(
-                        DirectCalls.ReceiveMany, descriptor, batch.Messages, (nint)capacity, Flags, null, 0)
-                    : LinuxNative.ReceiveMany(descriptor, batch.Messages, capacity, Flags, null);
+                        DirectCalls.ReceiveMany, Descriptor, batch.Messages, (nint)capacity, Flags, null, 0)
+                    : LinuxNative.ReceiveMany(Descriptor, batch.Messages, capacity, Flags, null);
                 if (count >= 0)
                 {
                     return batch.TakeReceived(count);
@@ -160,8 +184,8 @@ namespace Blockyard.Sockets
                 int left = messages - next;
                 int count = direct
                     ? (int)DirectCalls.SystemCall(
-                        DirectCalls.SendMany, descriptor, message, (nint)FewMessages(message, left), SendFlags, null, 0)
-                    : LinuxNative.SendMany(descriptor, message, (uint)left, SendFlags);
+                        DirectCalls.SendMany, Descriptor, message, (nint)FewMessages(message, left), SendFlags, null, 0)
+                    : LinuxNative.SendMany(Descriptor, message, (uint)left, SendFlags);
                 if (count > 0)
                 {
                     for (next += count; count > 0; count--, message++)
@@ -211,7 +235,7 @@ namespace Blockyard.Sockets
             {
                 LinuxNative.PollDescriptor one = new LinuxNative.PollDescriptor
                 {
-                    Descriptor = descriptor,
+                    Descriptor = Descriptor,
                     Events = LinuxNative.PollIn,
                 };
                 int answer = LinuxNative.Poll(&one, (UIntPtr)1, left);
@@ -236,7 +260,13 @@ namespace Blockyard.Sockets
         }
 
         // Fails with "not connected" on UDP sockets, but still wakes waiting threads.
-        internal override void Wake() => LinuxNative.Shutdown(descriptor, LinuxNative.ShutdownBoth);
+        internal override void Wake()
+        {
+            if (!IsClosed)
+            {
+                LinuxNative.Shutdown(descriptor, LinuxNative.ShutdownBoth);
+            }
+        }
 
         /// <summary>Classifies an error: retry at once, nothing to do now, or neither.</summary>
         private static bool IsWorthRetrying(int error, out bool nothing)

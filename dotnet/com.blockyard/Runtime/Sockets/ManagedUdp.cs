@@ -126,6 +126,10 @@ namespace Blockyard.Sockets
             {
                 // A UDP socket says that it is not connected. On Linux the call still wakes waiting threads.
             }
+            catch (ObjectDisposedException)
+            {
+                // Somebody else closed it, which also wakes them.
+            }
         }
 
         private protected abstract int Receive(byte[] buffer, out SocketAddr from);

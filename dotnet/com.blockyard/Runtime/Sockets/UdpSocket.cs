@@ -60,7 +60,8 @@ namespace Blockyard.Sockets
         /// <summary>How it calls the system.</summary>
         public UdpBackend Backend { get; }
 
-        /// <summary>The underlying socket, for its options.</summary>
+        /// <summary>The underlying socket, for its options. It must not be closed before this object: its descriptor
+        /// may be another file's then. Only .NET 8 notices that.</summary>
         public Socket Socket => socket;
 
         /// <summary>Whether <see cref="Dispose"/> was called.</summary>
@@ -263,6 +264,11 @@ namespace Blockyard.Sockets
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
         public int ReceiveBatch(DatagramBatch batch)
         {
+            if (batch == null)
+            {
+                throw new ArgumentNullException(nameof(batch));
+            }
+
             guard.Enter();
             try
             {
@@ -305,6 +311,11 @@ namespace Blockyard.Sockets
         /// <exception cref="SocketException">As for <see cref="TrySend"/>.</exception>
         public int SendBatch(DatagramBatch batch, int first = 0)
         {
+            if (batch == null)
+            {
+                throw new ArgumentNullException(nameof(batch));
+            }
+
             if (first < 0 || first > batch.Count)
             {
                 throw new ArgumentOutOfRangeException(

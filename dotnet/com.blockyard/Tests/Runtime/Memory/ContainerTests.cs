@@ -629,6 +629,33 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void a_change_that_keeps_the_count_is_caught_too()
+        {
+            ChecksTests.Need();
+            UnmanagedList<int> list = new UnmanagedList<int>(10, source);
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(10, source);
+            list.Add(1);
+            map.TryAdd(1, 1);
+            UnmanagedList<int>.Enumerator items = list.GetEnumerator();
+            UnmanagedHashMap<int, int>.Enumerator entries = map.GetEnumerator();
+            list.RemoveAt(0);
+            list.Add(2);
+            map.Clear();
+            map.TryAdd(1, 1);
+            Assert.Throws<InvalidOperationException>(() => items.MoveNext());
+            Assert.Throws<InvalidOperationException>(() => entries.MoveNext());
+        }
+
+        [Test]
+        public void room_for_a_negative_number_is_refused()
+        {
+            UnmanagedList<int> list = new UnmanagedList<int>(1, source);
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(1, source);
+            Assert.Throws<ArgumentOutOfRangeException>(() => list.EnsureCapacity(-1));
+            Assert.Throws<ArgumentOutOfRangeException>(() => map.EnsureCapacity(-1));
+        }
+
+        [Test]
         public void a_map_that_could_not_be_indexed_is_refused()
         {
             Assert.Throws<OutOfMemoryException>(() => new UnmanagedHashMap<int, int>(int.MaxValue, source));

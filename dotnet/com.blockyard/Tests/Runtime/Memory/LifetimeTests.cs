@@ -413,14 +413,34 @@ namespace Blockyard.Tests
             ChecksTests.Need();
             using (new CapturedLeaks(mode))
             {
-                foreach (int size in new[] { 8, 1000000 })
+                foreach (int size in new[] { 8, 1000, 1000000 })
                 {
                     void* kept = UnmanagedMemory.Malloc(8, 8, lifetime);
                     void* block = UnmanagedMemory.Malloc(size, 8, lifetime);
                     UnmanagedMemory.Free(block, lifetime);
-                    UnmanagedMemory.Free(kept, lifetime);
                     Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(block, lifetime));
+                    UnmanagedMemory.Free(kept, lifetime);
                 }
+            }
+        }
+
+        [TestCase(Lifetime.TempJob, LeakMode.On)]
+        [TestCase(Lifetime.TempJob, LeakMode.Off)]
+        [TestCase(Lifetime.Persistent, LeakMode.On)]
+        [TestCase(Lifetime.Persistent, LeakMode.Off)]
+        public void checks_catch_an_address_that_is_no_block(Lifetime lifetime, LeakMode mode)
+        {
+            ChecksTests.Need();
+            using (new CapturedLeaks(mode))
+            {
+                byte* block = (byte*)UnmanagedMemory.Malloc(1000, 8, lifetime);
+                byte local;
+                foreach (IntPtr address in new[] { (IntPtr)(block + 64), (IntPtr)(&local), (IntPtr)0x12345670 })
+                {
+                    Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free((void*)address, lifetime));
+                }
+
+                UnmanagedMemory.Free(block, lifetime);
             }
         }
 

@@ -93,6 +93,29 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void a_table_that_changes_while_it_is_enumerated_is_caught()
+        {
+            ClientTable<int> table = new ClientTable<int>();
+            table[Address(1)] = 1;
+            foreach (KeyValuePair<SocketAddr, int> pair in table)
+            {
+                table[pair.Key] = pair.Value + 1;
+            }
+
+            Assert.AreEqual(2, table[Address(1)]);
+            Action[] changes =
+            {
+                () => table.TryAdd(Address(2), 2), () => table.Remove(Address(2)), () => table.Clear(),
+            };
+            foreach (Action change in changes)
+            {
+                ClientTable<int>.Enumerator all = table.GetEnumerator();
+                change();
+                Assert.Throws<InvalidOperationException>(() => all.MoveNext());
+            }
+        }
+
+        [Test]
         public void no_address_is_no_client()
         {
             ClientTable<int> table = new ClientTable<int>();

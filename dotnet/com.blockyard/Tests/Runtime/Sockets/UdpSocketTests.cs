@@ -196,6 +196,35 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void no_batch_is_an_error()
+        {
+            Assert.Throws<ArgumentNullException>(() => Server.ReceiveBatch(null!));
+            Assert.Throws<ArgumentNullException>(() => Server.SendBatch(null!));
+        }
+
+        [Test]
+        public void a_socket_that_was_closed_underneath_is_not_taken_for_another_file()
+        {
+            if (Runtime.IsMono)
+            {
+                Assert.Ignore("this runtime does not tell whether a socket is closed");
+            }
+
+            SocketAddr self = Server.LocalAddress;
+            Server.Socket.Dispose();
+            using UdpSocket other = UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend);
+            using DatagramBatch batch = new DatagramBatch(2, 10);
+            Assert.Throws<ObjectDisposedException>(() => Server.TryReceive(new byte[10], out _));
+            Assert.Throws<ObjectDisposedException>(() => Server.TrySend(new byte[10], self));
+            Assert.Throws<ObjectDisposedException>(() => Server.ReceiveBatch(batch));
+            batch.TryAdd(new byte[10], self);
+            Assert.Throws<ObjectDisposedException>(() => Server.SendBatch(batch));
+            Assert.Throws<ObjectDisposedException>(() => Server.Receive(new byte[10], 0, out _));
+            Server.Dispose();
+            Assert.IsFalse(other.TryReceive(new byte[10], out _), "not shut down");
+        }
+
+        [Test]
         public void an_earlier_datagram_that_was_refused_disturbs_no_later_call()
         {
             UdpSocket gone = UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend);
