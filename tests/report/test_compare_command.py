@@ -107,6 +107,21 @@ def test_a_streamed_replay_is_not_compared_with_one_from_memory(copies: tuple[Pa
     assert "BASE was replayed from memory and NEW was streamed" in refused(*copies)
 
 
+def test_a_library_is_another_one_by_its_contents_and_not_by_its_path(copies: tuple[Path, Path]) -> None:
+    def library(folder: Path, path: str, digest: str) -> None:
+        plan = json.loads((folder / "campaign.json").read_text())
+        for entry in plan["allocators"]:
+            if entry["name"] == "mine":
+                entry |= {"environment": {"BLOCKYARD_ALLOCATOR_LIBRARY": path}, "file": path, "sha256": digest}
+        change_json(folder / "campaign.json", allocators=plan["allocators"])
+
+    library(copies[0], "/base/libmine.so", "1")
+    library(copies[1], "/new/libmine.so", "1")
+    assert "is another one in NEW" not in compare(*copies).text
+    library(copies[1], "/new/libmine.so", "2")
+    assert "mine is another one in NEW: its library is another file" in " ".join(compare(*copies).text.split())
+
+
 def test_another_touch_has_nothing_in_common(made: tuple[Path, Path], tmp_path: Path) -> None:
     other = campaign(tmp_path / "all", seed=2, touches=("all",), **{**SMALL, "repeats": 0})
     base = json.loads((made[0] / "campaign.json").read_text())

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from blockyard.allocators import LIBRARY_VARIABLE
 from blockyard.analysis import fidelity
 from blockyard.analysis.sections import AllocatorRuns, Results, Run, Section
 from blockyard.campaign import document, machine
@@ -238,8 +239,13 @@ def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, oth
     if base.get("sha256") != new.get("sha256"):
         yield "its library is another file"
     for what in ("options", "environment", "populate"):
-        if base.get(what) != new.get(what):
+        if _apart_from_its_path(base.get(what)) != _apart_from_its_path(new.get(what)):
             yield f"its {what} changed"
+
+
+def _apart_from_its_path(setting: Any) -> Any:
+    """The same file may lie elsewhere."""
+    return {**setting, LIBRARY_VARIABLE: ""} if isinstance(setting, dict) else setting
 
 
 def _refuse_other_options(base: Campaign, new: Campaign) -> None:
