@@ -561,6 +561,17 @@ def test_a_long_name_keeps_its_function_beside_what_to_do(tmp_path):
     assert template.format("Chunk*") in (tmp_path / "out" / "advice.md").read_text()
 
 
+def test_of_a_deep_stack_both_ends_are_told(tmp_path):
+    report = advise(play(tmp_path / "game.txt", lambda game: game.free(game.allocate(64, "draw()"), "end_frame()")))
+    (change,) = report["advice"]
+    change["contexts"] = [[change["where"] | {"function": f"step_{i}(int)"} for i in range(9)]]
+    assert text.evidence(report, change)[0] == (
+        "Allocates: step_0() < step_1() < step_2() < step_3() < 4 more < step_8()."
+    )
+    del change["contexts"][0][6:]
+    assert text.evidence(report, change)[0].endswith("step_4() < step_5().")
+
+
 def test_where_nothing_is_worth_a_change_it_says_so(tmp_path):
     def each_frame(game: Game) -> None:
         game.allocate(10 + 7 * game.frame, "keep_all()")

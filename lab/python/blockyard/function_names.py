@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 _CLOSES = {"(": ")", "<": ">", "[": "]", "{": "}"}
 _PLAIN = re.compile(
@@ -44,6 +45,7 @@ class _Group:
         return (self.open == "<") + max((part.depth() for part in self.parts if not isinstance(part, str)), default=0)
 
 
+@cache
 def shortened(name: str, width: int) -> str:
     """A name of at most `width` characters. A file and line, or a module in parentheses, behind it are kept. A stack
     (`inner < outer`) loses its outer functions."""
@@ -68,6 +70,7 @@ def told_apart(names: Sequence[str], width: int) -> list[str]:
     return [short if len(meant[short := shortened(name, width)]) == 1 else name for name in names]
 
 
+@cache
 def spoken(name: str) -> str:
     """A function as people say it: without parameters and result."""
     return _without_parameters(_parsed(name.replace("(anonymous namespace)::", "")), "").text(99)

@@ -18,6 +18,8 @@ _ROWS = 20
 _DETAILS = 5
 _LEFT = 12
 _EXAMPLES = 3
+_FUNCTIONS = 5
+"""So many of a stack tell it."""
 _LONGEST_NAME = 60
 
 _WHY_LEFT = {
@@ -258,14 +260,19 @@ def place(where: dict[str, Any]) -> str:
     return where["module"]
 
 
-def sites(advice: dict[str, Any]) -> list[str]:
-    """Each context, from the innermost function outwards."""
-    return [" < ".join(function(step) for step in context) for context in advice["contexts"]]
+def _stack(context: list[dict[str, Any]]) -> str:
+    """From the innermost function outwards; of a deep one the middle is left out."""
+    left_out = len(context) - _FUNCTIONS
+    if left_out <= 1:
+        return " < ".join(map(function, context))
+    inner = " < ".join(map(function, context[: _FUNCTIONS - 1]))
+    return f"{inner} < {left_out} more < {function(context[-1])}"
 
 
 def evidence(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     """Sentences: what was seen, what speaks against it, what it needs."""
-    said = ["Allocates: " + "; ".join(sites(advice)[:_EXAMPLES]) + _more(len(advice["contexts"]) - _EXAMPLES) + "."]
+    contexts = advice["contexts"]
+    said = ["Allocates: " + "; ".join(map(_stack, contexts[:_EXAMPLES])) + _more(len(contexts) - _EXAMPLES) + "."]
     said += _foreign(advice["where"])
     said.append(_seen(advice))
     held = advice["held"]
