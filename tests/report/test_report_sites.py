@@ -166,3 +166,16 @@ def test_a_long_name_is_short_in_text_and_whole_elsewhere(tmp_path: Path) -> Non
     )
     assert re.search(r"^quick .* app::fill<std::vector<…> >\(…\)$", result.text, re.MULTILINE)
     assert name in (result.out / "tables.csv").read_text()
+
+
+def test_an_address_that_waits_longest_says_how_it_gets_a_name(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["quick"])
+    journal = Journal()
+    journal.allocate(100, 0x10, 1, journal.stack("main", ""))
+    campaign.run("quick", rows([(0, MALLOC, 100, 0, 10 + 2 * 20_000, 0)]))
+    campaign.events(np.full(1, 4294967295))
+    sites_of(journal, campaign)
+    campaign.journal_facts(path="/games/game.byj")
+    text = " ".join(build(campaign.directory, options=TABLES).text.split())
+    assert "An unnamed function of libgame.so (+0x101) waits longest on quick" in text
+    assert "With debug symbols, 'blockyard names game.byj --debug-dir DIR' and another replay name it." in text

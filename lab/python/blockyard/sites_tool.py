@@ -46,8 +46,8 @@ def is_nameless(function: str) -> bool:
 def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
     """What to do about functions of these modules that have no names."""
     return (
-        f"Functions of {listed(modules)} have addresses instead of names: with its debug symbols (-g, or the "
-        f"distribution's -dbgsym package) 'blockyard names {journal}' finds them."
+        f"Functions of {listed(modules)} have addresses instead of names: install debug symbols (the distribution's "
+        f"-dbgsym package) or build with -g; then 'blockyard names {journal} --debug-dir DIR' finds them."
     )
 
 

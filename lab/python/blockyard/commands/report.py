@@ -35,7 +35,11 @@ _VIEWS = {
     "and the last.  [attributed]",
 )
 @click.option("--by-size", is_flag=True, help="Add tables by size class: up to 64 B, 1 KiB, 32 KiB, 1 MiB, larger.")
-@click.option("--allocations-csv", is_flag=True, help="Write one CSV a run with a row an allocation, as the study's.")
+@click.option(
+    "--allocations-csv",
+    is_flag=True,
+    help="Write one CSV a run with a row an allocation, as 'Benchmarking Malloc with Doom 3' did.",
+)
 @click.option(
     "--samples-parquet/--no-samples-parquet", default=None, help="Write all samples as Parquet.  [with --all]"
 )

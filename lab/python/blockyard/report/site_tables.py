@@ -1,6 +1,7 @@
 """Who asks for memory in the slow events and the worst frames, and who holds it: by site, where the journal has call
 stacks."""
 
+import os
 from collections.abc import Iterator
 
 from blockyard.analysis import by_site, worst_frames
@@ -14,6 +15,7 @@ from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import limit_words
 from blockyard.report.lineup import Lineup, MeasuredSection, row, short_name
 from blockyard.report.table import Column, Name, Row, Table, Unit
+from blockyard.sites_tool import is_nameless
 from blockyard.variants import PREFAULTED
 
 _LISTED, _LISTED_ALL = 3, 10
@@ -65,11 +67,25 @@ def who(of: MeasuredSection) -> str:
     other = next((one for one in of.figures if one is not own and not one.runs.is_null), None)
     there = _of_site(joined, other, first.site) if other else 0.0
     beside = f"; {units.duration(there) if there else 'none'} on {short_name(other)}" if other else ""
+    name = joined.groups.names[first.site]
     asker = shortened(_name(joined, first.site), _LONGEST_IN_SENTENCE)
+    if is_nameless(name):
+        module, _, place = name.rpartition("+")
+        asker = f"An unnamed function of {module} (+{place})"
     return (
         f"{asker} waits longest on {own.name}: {units.share(first.share)} of the time in events above {limit} "
         f"({units.duration(_a_run(own, first))} a run{beside})."
     )
+
+
+def how_to_name(of: MeasuredSection) -> str:
+    """What to do when who() knows an address only."""
+    joined, own = of.by_site, of.own
+    found = joined.slow(own) if joined is not None and own is not None else []
+    if not found or not is_nameless(joined.groups.names[found[0].site]):
+        return ""
+    journal = os.path.basename(of.section.facts.get("path") or "JOURNAL")
+    return f"With debug symbols, 'blockyard names {journal} --debug-dir DIR' and another replay name it."
 
 
 def slow_table(lineup: Lineup, joined: BySite, listed: int) -> Table:

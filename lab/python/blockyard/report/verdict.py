@@ -97,7 +97,7 @@ def of_section(one: Answer) -> list[str]:
     else:
         found += [_conclusion(one), *_changes(one)]
     if waiting := site_tables.who(one.of):
-        found.append(waiting)
+        found.append(" ".join(filter(None, (waiting, site_tables.how_to_name(one.of)))))
     found += _distrust(one)
     if one.of.options.assumed and one.own is not None:
         library = one.section.facts.get("allocator")
