@@ -391,6 +391,14 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(tab: Page, page: Pat
     tab.screenshot(SHOTS / "phone.png")
 
 
+def test_a_small_laptop_shows_every_column_of_the_figures(tab: Page, page: Path) -> None:
+    tab.size(1130, 900)
+    tab.open(page)
+    assert tab.evaluate("document.querySelectorAll('#table td small').length > 2")
+    of = "document.getElementById('table').parentElement"
+    assert tab.evaluate(f"{of}.scrollWidth") <= tab.evaluate(f"{of}.clientWidth")
+
+
 def test_two_fingers_zoom_on_a_phone(tab: Page, page: Path) -> None:
     tab.size(375, 812, phone=True, ratio=2)
     tab.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=5)
