@@ -321,6 +321,12 @@ class TestCutOfADamagedJournal:
         expect_sentence(result, "damaged here", "nothing to save")
         assert not (tmp_path / "saved.byj").exists()
 
+    def test_before_the_first_whole_event_there_is_nothing_to_cut(self, long, tmp_path):
+        (tmp_path / "bad.byj").write_bytes(long.read_bytes()[:2000])
+        result = tool("cut", "bad.byj", "--to", "3", "-o", "saved.byj", cwd=tmp_path)
+        expect_sentence(result, "bad.byj holds no whole event, so there is nothing to cut")
+        assert not (tmp_path / "saved.byj").exists()
+
 
 class TestOutput:
     def test_an_existing_file_is_kept_unless_forced(self, byj, tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -384,3 +385,27 @@ def test_a_small_share_is_not_called_none(tmp_path):
     for number in range(3000):
         journal.allocate(8, 0x10 + number, 1 + number, journal.stack("main", "load()" if number else "draw()"))
     assert " <0.1 %  " in blockyard("sites", journal.write(tmp_path / "game.txt")).stdout
+
+
+@pytest.mark.parametrize("command", [("sites",), ("diff", "."), ("advise", "--no-replay")])
+def test_a_folder_is_refused_as_one(tmp_path, command):
+    verb, *rest = command
+    result = blockyard(verb, tmp_path, *(tmp_path if one == "." else one for one in rest))
+    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
+    assert result.stderr.endswith(f"{tmp_path} can't be read: Is a directory\n")
+
+
+def test_an_anonymous_journal_gives_the_same_answers(tmp_path):
+    journal = Journal()
+    library = journal.module("/usr/lib/libstdc++.so.6")
+    grow = journal.frame("std::vector<app::Secret>::push_back(app::Secret const&)", library)
+    for number in range(20):
+        journal.allocate(8, 0x10 + number, 1 + number, journal.stack("__libc_start_main", "main", LOAD, grow))
+    game, anonymous = journal.write(tmp_path / "game.txt"), tmp_path / "anonymous.byj"
+    assert blockyard("convert", game, "--anonymous", "-o", anonymous).returncode == 0
+    assert [site["allocations"] for site in sites(anonymous)["sites"]] == [20]
+    assert sites(anonymous)["sites"][0]["function"].startswith("function-")
+    assert sites(anonymous, "--wrappers")["sites"][0]["function"].startswith("wrapper-")
+    back = tmp_path / "back.txt"
+    assert blockyard("convert", anonymous, "-o", back).returncode == 0
+    assert not {"Secret", "load", "game", "libstdc"} & set(re.findall(r"[A-Za-z]+", back.read_text()))

@@ -1,10 +1,8 @@
 #include "advise/recording.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "journal/flat_map.hpp"
 #include "journal/reader.hpp"
 #include "journal/stack_copy.hpp"
+#include "journal/system_code.hpp"
 
 namespace blockyard::advise {
 namespace {
@@ -56,30 +55,11 @@ void find_starts(Recording& recording) {
   recording.starts_program.resize(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (const sites::Label& label : recording.labels->of_frame(nodes[i].frame)) {
-      const std::string& name = recording.labels->text(label.function);
-      if (!name.starts_with("__libc_start") && name != "_start") continue;
+      if (!journal::starts_program(recording.labels->text(label.function))) continue;
       recording.starts_program[i] = true;
       recording.enclosing.insert(label.function);
     }
   }
-}
-
-bool is_below(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && path.substr(folder.size()).starts_with('/');
-}
-
-/// Whether a module comes with the system or with the recorder, which stands between the program and its buffer swap.
-/// The program and what lies beside it are its own, wherever they are.
-bool is_of_system(const std::string& path, const std::string& program) {
-  static constexpr std::array<std::string_view, 6> folders{"/usr/lib", "/usr/lib64", "/usr/lib32",
-                                                           "/lib",     "/lib64",     "/lib32"};
-  if (path == program || path.starts_with('[')) return path != program;
-  if (std::filesystem::path(path).filename().string().starts_with("libblockyard-record.")) return true;
-  const std::string beside = std::filesystem::path(program).parent_path();
-  const auto holds = [](std::string_view one) {
-    return std::any_of(folders.begin(), folders.end(), [&](auto folder) { return is_below(one, folder); });
-  };
-  return holds(path) && !(holds(beside) && is_below(path, beside));
 }
 
 void find_own(Recording& recording) {
@@ -88,7 +68,8 @@ void find_own(Recording& recording) {
   const auto modules = recording.stacks->modules();
   const sites::Labels& labels = *recording.labels;
   std::vector<bool> system;
-  for (const journal::Module& one : modules) system.push_back(is_of_system(one.path, recording.header.program));
+  for (const journal::Module& one : modules)
+    system.push_back(journal::is_of_system(one.path, recording.header.program));
   recording.foreign.resize(labels.texts());
   std::vector<bool> is_own(frames.size());
   for (std::uint32_t i = 0; i < frames.size(); ++i) {
@@ -171,7 +152,8 @@ const sites::Label& Recording::label_of(std::uint32_t node) const {
 }
 
 Recording load(const std::string& path, const journal::Progress& progress) {
-  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+  const auto status = std::filesystem::status(path);
+  if (exists(status) && !is_regular_file(status) && !is_directory(status)) {
     throw Error(path + " can be read only once, and advice needs several passes; save it as a file first");
   }
   const auto source = journal::open(path);

@@ -67,7 +67,7 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   const auto put = [&](const Event& event) { journal.add(event, *now); };
   ReallocJoiner joiner;
   for (auto events = source->next(); !events.empty(); events = source->next()) {
-    copy_tables(source->stacks(), journal.stacks(), texts);
+    copy_tables(source->stacks(), journal.stacks(), texts, source->header().program);
     now = &header();
     for (const Event& event : events) {
       if (options.join_realloc) {
@@ -80,7 +80,7 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   }
   joiner.flush(put);
   Outcome outcome;
-  copy_tables(source->stacks(), journal.stacks(), texts);
+  copy_tables(source->stacks(), journal.stacks(), texts, source->header().program);
   copy_names(source->stacks(), journal.stacks(), texts);
   journal.finish(header());
   outcome.events = journal.events();

@@ -64,6 +64,7 @@ class Stretch {
       throw Error(damage + (number_ == 0 ? "; no event before it is whole"
                                          : "; no event before it is of the stretch, so there is nothing to save"));
     }
+    if (number_ == 0) throw Error(input_ + " holds no whole event, so there is nothing to cut");
     if (measured_ == 0) {
       throw Error(input_ + " has no event from " + seconds(options_.from_ns) + " s on" +
                   (options_.to_ns == CutOptions{}.to_ns ? "" : " before " + seconds(options_.to_ns) + " s") +

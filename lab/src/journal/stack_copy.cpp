@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "journal/system_code.hpp"
+
 namespace blockyard::journal {
 namespace {
 
@@ -23,7 +25,7 @@ class NameCopier {
     if (named.empty()) return;
     numbered_.clear();
     for (const Function& function : named) {
-      numbered_.push_back(text(function.name, "function-"));
+      numbered_.push_back(function_text(function.name));
       numbered_.push_back(text(function.file, "file-"));
     }
     functions_.clear();
@@ -34,9 +36,15 @@ class NameCopier {
   }
 
  private:
-  std::string text(std::uint32_t index, const char* kind) const {
+  std::string text(std::uint32_t index, std::string_view kind) const {
     if (texts_ == Texts::keep || index == 0 || is_place_name(from_.text(index))) return from_.text(index);
-    return kind + std::to_string(index);
+    return std::string(kind) + std::to_string(index);
+  }
+
+  /// What is not the program's remains known as such, so that the same functions speak for stacks.
+  std::string function_text(std::uint32_t index) const {
+    if (starts_program(from_.text(index))) return from_.text(index);
+    return text(index, is_wrapper(from_.text(index)) ? anonymous_wrapper : "function-");
   }
 
   const Stacks& from_;
@@ -48,7 +56,7 @@ class NameCopier {
 
 }  // namespace
 
-void copy_tables(const Stacks& from, Stacks& to, Texts texts) {
+void copy_tables(const Stacks& from, Stacks& to, Texts texts, const std::string& program) {
   const StackCounts have = to.counts();
   const StackCounts all = from.counts();
   if (have == all) return;
@@ -56,7 +64,7 @@ void copy_tables(const Stacks& from, Stacks& to, Texts texts) {
     Module module = from.modules()[i];
     module.unmapped_ns = never;
     if (texts == Texts::number) {
-      module.path = "module-" + std::to_string(i);
+      module.path = (is_of_system(module.path, program) ? "/usr/lib/module-" : "module-") + std::to_string(i);
       module.build_id.clear();
     }
     to.add_module(std::move(module));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "journal/stacks.hpp"
@@ -12,8 +13,8 @@ namespace blockyard::journal {
 enum class Texts { keep, number };
 
 /// Adds the tables that `to` does not have yet. `to` must hold nothing but earlier copies of `from`: indices stay the
-/// same. O(1) when nothing is new.
-void copy_tables(const Stacks& from, Stacks& to, Texts texts = Texts::keep);
+/// same. `program` is the journal's: which modules are not its own remains known. O(1) when nothing is new.
+void copy_tables(const Stacks& from, Stacks& to, Texts texts = Texts::keep, const std::string& program = {});
 /// The same for names, which replace those of `to`.
 void copy_names(const Stacks& from, Stacks& to, Texts texts = Texts::keep);
 

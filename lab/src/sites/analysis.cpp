@@ -391,7 +391,8 @@ void add_all(const std::string& path, journal::Source& source, Adder& adder, Pas
 }  // namespace
 
 Sites find_sites(const std::string& path, const Options& options, const journal::Progress& progress) {
-  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+  const auto status = std::filesystem::status(path);
+  if (exists(status) && !is_regular_file(status) && !is_directory(status)) {
     throw Error(path + " can be read only once, and sites may need two passes; save it as a file first");
   }
   if (options.to_ns <= options.from_ns) throw Error("--to must be later than --from");

@@ -13,10 +13,6 @@
 
 namespace blockyard::sites {
 
-/// Whether a function only passes an allocation on: malloc and its kin, operator new, Blockyard's pools, lifetimes and
-/// recorder, and what belongs to the standard libraries of C++ and Rust. `function` is demangled.
-bool is_wrapper(std::string_view function);
-
 /// The expression, or an Error that says that it is none.
 std::regex expression_of(const std::string& text);
 

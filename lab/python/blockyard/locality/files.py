@@ -19,7 +19,7 @@ def read(folder: Path) -> dict[str, list[Measured]]:
         stem = path.name.removesuffix("_distances.csv")
         found[_NAMES.get(stem, stem)] = [_measured(folder, stem)]
     if not found:
-        raise UserError(f"{folder} has no NAME_distances.csv; --draw needs the study's files")
+        raise UserError(f"{folder} has no NAME_distances.csv; --draw takes a folder that 'blockyard locality -o' wrote")
     return {name: found[name] for name in sorted(found, key=lambda name: (*_place(name), name))}
 
 
