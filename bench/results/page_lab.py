@@ -80,9 +80,9 @@ def _unwind(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
                 "",
             )
     programs = {name: found["of_heaptrack"] for name, found in figures["recordings"].items()}
-    for what, key, most in (
-        ("time added", "with stacks", targets["record_of_heaptrack"]),
-        ("file", "bytes", targets["bytes_of_heaptrack"]),
+    for what, key, most, peer in (
+        ("time added", "with stacks", targets["record_of_heaptrack"], ""),
+        ("file", "bytes", targets["bytes_of_heaptrack"], "without times, threads, stacks of frees"),
     ):
         worst = max(programs, key=lambda name: programs[name][key])
         least = min(shares[key] for shares in programs.values())
@@ -92,7 +92,7 @@ def _unwind(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
             f"{most:g}",
             f"{least:.2f} to {mine:.2f} ({worst})",
             mine <= most,
-            "",
+            peer,
         )
     made = figures["recording_of_random_calls"]["of_heaptrack"]
     yield (
