@@ -1,0 +1,68 @@
+// Why: a decoder or a server's worker allows itself a few system calls, those that memory needs with glibc among them,
+// and is killed at any other. In a program with one thread the heap must do with these, also where it grows.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "behaviour.hpp"
+
+namespace {
+
+constexpr int no_sandbox = 77;
+
+void allow_a_few_system_calls() {
+  std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const int call : {SYS_read, SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk,
+                         SYS_futex, SYS_clock_gettime, SYS_getrandom, SYS_rt_sigreturn, SYS_exit_group}) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    _exit(no_sandbox);
+  }
+}
+
+// Of all lengths, up to 100 MiB and more at once; freed again, so that the heap gives some back.
+void churn() {
+  constexpr std::size_t largest = 3'000'000;
+  std::vector<void*> blocks(1'000);
+  unsigned seed = 1;
+  for (int turn = 0; turn < 100'000; ++turn) {
+    seed = seed * 1664525u + 1013904223u;
+    void*& place = blocks[(seed >> 8) % blocks.size()];
+    std::free(place);
+    place = std::malloc((seed >> 28) != 0 ? (seed >> 16) % 3'000 : (seed >> 4) % largest);
+    behaviour::require(place != nullptr, "malloc failed in a sandbox");
+  }
+  for (void* block : blocks) {
+    std::free(block);
+  }
+}
+
+}  // namespace
+
+int main() {
+  const pid_t child = fork();
+  if (child == 0) {
+    behaviour::end_with_parent();
+    allow_a_few_system_calls();
+    churn();
+    _exit(by_heap_check() == nullptr ? 0 : 1);
+  }
+  int status = -1;
+  behaviour::require(waitpid(child, &status, 0) == child, "the child can't be waited for");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == no_sandbox) {
+    std::puts("SKIPPED: the system allows no seccomp filter");
+    return no_sandbox;
+  }
+  behaviour::require(status == 0, "the heap asks the system for more than memory in a sandbox");
+  behaviour::require_sound_heap();
+}
