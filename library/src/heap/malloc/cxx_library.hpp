@@ -3,6 +3,8 @@
 // does without one (cxx_library_found.cpp).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <new>
 
 namespace blockyard::heap {
@@ -11,5 +13,9 @@ namespace blockyard::heap {
 std::new_handler new_handler();
 /// Throws std::bad_alloc.
 [[noreturn]] void throw_bad_alloc();
+
+enum class NewForm : std::uint8_t { one, array, aligned_one, aligned_array };
+/// The nothrow form: calls the one that throws, and returns null where that does. `alignment`: of aligned forms.
+void* new_or_null(NewForm form, std::size_t size, std::align_val_t alignment) noexcept;
 
 }  // namespace blockyard::heap

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <initializer_list>
+#include <iterator>
 
 #include "heap/fault.hpp"
 #include "heap/malloc/cxx_library.hpp"
@@ -46,6 +47,27 @@ void throw_bad_alloc() {
   }
   say("blockyard: out of memory in operator new, and no C++ library is there to throw std::bad_alloc\n");
   std::abort();
+}
+
+// Looked for in the C++ library itself, once: by these names the linker finds operators.cpp's.
+void* new_or_null(NewForm form, std::size_t size, std::align_val_t alignment) noexcept {
+  using New = void*(std::size_t, const std::nothrow_t&) noexcept;
+  using AlignedNew = void*(std::size_t, std::align_val_t, const std::nothrow_t&) noexcept;
+  static constexpr const char* names[] = {"_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t",
+                                          "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t"};
+  static constinit void* known[std::size(names)]{};
+  const auto index = static_cast<std::size_t>(form);
+  void* function = __atomic_load_n(&known[index], __ATOMIC_RELAXED);
+  if (function == nullptr) {
+    function = reinterpret_cast<void*>(found<New>(nullptr, names[index]));
+    __atomic_store_n(&known[index], function, __ATOMIC_RELAXED);
+  }
+  if (function == nullptr) {
+    return nullptr;
+  }
+  return form == NewForm::one || form == NewForm::array
+             ? reinterpret_cast<New*>(function)(size, std::nothrow_t())
+             : reinterpret_cast<AlignedNew*>(function)(size, alignment, std::nothrow_t());
 }
 
 }  // namespace blockyard::heap
