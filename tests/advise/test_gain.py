@@ -41,7 +41,7 @@ def test_a_gain_beyond_the_intervals_is_the_answer_and_ranks(report):
     assert text.answer(report).startswith(
         "Two changes take 60 % of the allocator time out of the worst frame (measured"
     )
-    assert [advice["group"] for advice in report["advice"]] == [1, 0]
+    assert [(advice["group"], advice["id"]) for advice in report["advice"]] == [(1, 1), (0, 2)]
     rows = "\n".join(text.measured(report))
     assert "together" in rows and "300 to 500 ns" in rows
 

@@ -72,3 +72,5 @@ def put(
         found = alone.get(advice["group"])
         advice["gain"] = found.to_json() if found else None
     report["advice"].sort(key=lambda advice: advice["gain"]["timed_ns"]["value"] if advice["gain"] else float("inf"))
+    for number, advice in enumerate(report["advice"], start=1):
+        advice["id"] = number
