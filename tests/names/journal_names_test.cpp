@@ -174,5 +174,38 @@ TEST(JournalNames, a_missing_footer_is_reported_before_missing_call_stacks) {
   EXPECT_NE(error_of(folder / "bare.byj").find("has no footer"), std::string::npos);
 }
 
+TEST(JournalNames, main_of_a_stripped_program_is_what_the_c_library_calls) {
+  const Folder folder;
+  const Program program = compile(folder, "-s");
+  const std::string path = folder / "game.byj";
+  journal::Header header;
+  header.threads = {{4711, "main"}};
+  journal::Writer writer(path, header);
+  journal::Stacks& stacks = writer.stacks();
+  const std::uint32_t game = stacks.add_module({program.path, program.build_id, 0x10000, 0x20000, 0x10000});
+  const std::uint32_t libc = stacks.add_module({"/gone/libc.so.6", "", 0x30000, 0x40000, 0x30000});
+  const std::uint32_t start = stacks.intern_frame(libc, 0x100);
+  const journal::NamedFunction name{"__libc_start_main", {}, 0};
+  stacks.set_names(start, {&name, 1});
+  const std::uint32_t nameless = stacks.intern_frame(libc, 0x200);
+  const journal::NamedFunction place{"+0x1f0", {}, 0};
+  stacks.set_names(nameless, {&place, 1});
+  const std::uint32_t begin = stacks.intern_node(stacks.intern_node(journal::no_node, start), nameless);
+  const std::uint32_t called = stacks.intern_node(begin, stacks.intern_frame(game, program.inlined));
+  const std::uint32_t inner = stacks.intern_node(called, stacks.intern_frame(game, program.hidden));
+  for (const std::uint32_t site : {called, inner}) {
+    journal::Event event;
+    event.size = 24;
+    event.block = site - called;
+    event.site = site;
+    writer.add(event);
+  }
+  writer.finish();
+  name_journal(path, {}, {});
+  const auto names = names_of(path);
+  EXPECT_EQ(names[0], "main:0 ");
+  EXPECT_TRUE(names[1].starts_with("+0x")) << names[1];
+}
+
 }  // namespace
 }  // namespace blockyard::names

@@ -29,6 +29,7 @@ COLLECT = "<alloc::vec::Vec<T> as core::iter::FromIterator<T>>::from_iter"
         ("load(std::string const&) (libgame.so)", 30, "load(…) (libgame.so)"),
         ("load(int) < read(std::string const&) < main", 30, "load(…) < read(…) < main"),
         ("walk_tree_without_duplicates(node*)", 30, "walk_tree_without_duplicates"),
+        ("bool walk_tree_without_duplicates<Node*, 3>(Node*)", 30, "walk_tree_without_duplicates"),
         ("libsomething.so.12+0x12345678", 20, "libsomething…2345678"),
     ],
 )

@@ -88,7 +88,8 @@ def _shorter(name: str) -> Iterator[str]:
     while _SCOPE in text:
         text = text[_end_of_scope(text) :]
         yield _LEFT_OUT + _SCOPE + text
-    yield text.replace(f"({_LEFT_OUT})", "")
+    yield (text := text.replace(f"({_LEFT_OUT})", ""))
+    yield text.replace(f"<{_LEFT_OUT}>", "")
 
 
 def _end_of_scope(text: str) -> int:

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -78,6 +79,46 @@ void name_generated(const journal::Header& header, Stacks& stacks, const std::ve
   }
 }
 
+/// The only function of a frame, where nothing but its place is known; else empty.
+std::string_view place_of(const Stacks& stacks, std::uint32_t frame) {
+  const auto functions = stacks.names(frame);
+  if (functions.size() != 1) return {};
+  const std::string& name = stacks.text(functions.front().name);
+  return journal::is_place_name(name) ? std::string_view(name) : std::string_view();
+}
+
+/// Whether the C library's start-up code calls this function: main(). That code may have no names itself.
+bool is_main(const Stacks& stacks, std::uint32_t node) {
+  const auto nodes = stacks.nodes();
+  const auto module_of = [&](std::uint32_t one) { return stacks.frames()[nodes[one].frame].module; };
+  std::uint32_t caller = nodes[node].parent;
+  if (caller == journal::no_node || module_of(caller) == module_of(node)) return false;
+  const std::uint32_t above = nodes[caller].parent;
+  const bool is_nameless = !place_of(stacks, nodes[caller].frame).empty();
+  if (is_nameless && above != journal::no_node && module_of(above) == module_of(caller)) caller = above;
+  const auto functions = stacks.names(nodes[caller].frame);
+  return !functions.empty() && stacks.text(functions.back().name).starts_with("__libc_start");
+}
+
+/// A stripped program has no symbol for main(); a stack tells which function it is.
+void name_main(Stacks& stacks, Naming& naming) {
+  std::set<std::pair<std::uint32_t, std::string>> found;  // module and place
+  for (std::uint32_t i = 0; i < stacks.nodes().size(); ++i) {
+    const std::uint32_t frame = stacks.nodes()[i].frame;
+    const std::string_view place = place_of(stacks, frame);
+    if (!place.empty() && is_main(stacks, i)) found.emplace(stacks.frames()[frame].module, place);
+  }
+  const journal::NamedFunction main{"main", {}, 0};
+  for (std::uint32_t i = 0; !found.empty() && i < stacks.frames().size(); ++i) {
+    const std::uint32_t module = stacks.frames()[i].module;
+    if (!found.contains({module, std::string(place_of(stacks, i))})) continue;
+    stacks.set_names(i, {&main, 1});
+    ++naming.named;
+    const journal::Module& file = stacks.modules()[module];
+    for (NamedModule& one : naming.modules) one.named += one.path == file.path && one.build_id == file.build_id;
+  }
+}
+
 Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOptions& options,
                const std::function<void(double)>& progress) {
   std::map<std::pair<std::string, std::string>, std::vector<std::uint32_t>> by_file;
@@ -113,6 +154,7 @@ Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOption
     done += frames.size();
     if (progress) progress(static_cast<double>(done) / static_cast<double>(naming.frames));
   }
+  name_main(stacks, naming);
   std::stable_sort(naming.modules.begin(), naming.modules.end(),
                    [](const NamedModule& a, const NamedModule& b) { return a.frames > b.frames; });
   return naming;
