@@ -151,6 +151,24 @@ def test_of_a_librarys_own_functions_the_nearest_caller_of_the_program_is_named(
     assert "glAlloc() of libGL.so.1 allocates these. compile() can call it less often" in page
 
 
+def test_of_a_program_that_only_starts_its_library_the_librarys_functions_are_named(tmp_path):
+    starts = [("__libc_start_main", 1, "libc.so.6"), ("main()", 1, "libgame.so")]
+
+    def play_below(path: Path, *own: tuple) -> dict:
+        game = Game(path, marks=False)
+        game.journal.module("/usr/lib/x86_64-linux-gnu/libc.so.6")
+        for _ in range(4 * FRAMES):
+            held = [game.allocate(50 + i, *starts, *own, LIBRARY, SHARED) for i in range(8)]
+            for block in held:
+                game.free(block, *starts, *own, LIBRARY)
+        return advise(game.write())
+
+    found = play_below(tmp_path / "library.txt")["advice"]
+    assert [(one["where"]["function"], "through" in one["where"]) for one in found] == [("glDraw()", False)]
+    (called,) = play_below(tmp_path / "game.txt", ("render()", 1, "libgame.so"))["advice"]
+    assert (called["where"]["function"], called["where"]["through"]["function"]) == ("render()", "glDraw()")
+
+
 def test_the_recorders_hook_of_a_buffer_swap_is_no_place_to_change(tmp_path):
     hook = ("blockyard::record::present()", 1, "libblockyard-record.so")
 

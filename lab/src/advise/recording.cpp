@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -62,14 +63,44 @@ void find_starts(Recording& recording) {
   }
 }
 
+/// Where main() is all that a program has of its own, and calls a library that does the rest, as that of an interpreter,
+/// the library is the program. `system` is by module.
+void adopt_libraries(const Recording& recording, std::vector<bool>& system) {
+  const auto nodes = recording.stacks->nodes();
+  const auto frames = recording.stacks->frames();
+  const auto module_of = [&](std::uint32_t node) { return frames[nodes[node].frame].module; };
+  std::vector<bool> is_main(frames.size());
+  for (const journal::Node& node : nodes) {
+    if (node.parent != journal::no_node && recording.starts_program[node.parent]) is_main[node.frame] = true;
+  }
+  std::vector<bool> calls(nodes.size());
+  std::set<std::uint32_t> called;
+  std::uint32_t starter = journal::no_module;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const std::uint32_t caller = nodes[i].parent;
+    if (recording.starts_program[i]) starter = module_of(i);
+    if (caller == journal::no_node) continue;
+    calls[caller] = true;
+    if (is_main[nodes[caller].frame] && module_of(i) < system.size()) called.insert(module_of(i));
+  }
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const bool is_own = module_of(i) != journal::end_marker && (module_of(i) >= system.size() || !system[module_of(i)]);
+    if (is_own && (!calls[i] || (nodes[i].parent != journal::no_node && !is_main[nodes[i].frame]))) return;
+  }
+  called.erase(starter);
+  for (const std::uint32_t module : called) system[module] = false;
+}
+
 void find_own(Recording& recording) {
   const auto nodes = recording.stacks->nodes();
   const auto frames = recording.stacks->frames();
   const auto modules = recording.stacks->modules();
   const sites::Labels& labels = *recording.labels;
   std::vector<bool> system;
-  for (const journal::Module& one : modules)
+  for (const journal::Module& one : modules) {
     system.push_back(journal::is_of_system(one.path, recording.header.program));
+  }
+  adopt_libraries(recording, system);
   recording.foreign.resize(labels.texts());
   std::vector<bool> is_own(frames.size());
   for (std::uint32_t i = 0; i < frames.size(); ++i) {
