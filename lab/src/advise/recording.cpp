@@ -63,7 +63,7 @@ void find_starts(Recording& recording) {
   }
 }
 
-/// Where main() is all that a program has of its own, and calls a library that does the rest, as that of an interpreter,
+/// Where main() is all that a program has of its own, and calls a library that does the rest, as interpreters do,
 /// the library is the program. `system` is by module.
 void adopt_libraries(const Recording& recording, std::vector<bool>& system) {
   const auto nodes = recording.stacks->nodes();
