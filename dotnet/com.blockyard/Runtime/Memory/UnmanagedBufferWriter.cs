@@ -9,7 +9,8 @@ namespace Blockyard.Memory
     /// <para>The counterpart of <see cref="ArrayBufferWriter{T}"/>. Advancing is O(1), growth is amortised. What
     /// <see cref="GetSpan"/> and <see cref="GetMemory"/> return is valid until the next call of either, and what was
     /// written until the writer grows. Its three objects on the collected heap are made once:
-    /// <see cref="Restart"/> makes no garbage. One thread at a time.</para>
+    /// <see cref="Restart"/> makes no garbage. After <c>Dispose</c> it throws until it is restarted. One thread
+    /// at a time.</para>
     /// </remarks>
     /// <typeparam name="T">The type of the items, mostly <see cref="byte"/>.</typeparam>
     public sealed unsafe class UnmanagedBufferWriter<T> : IBufferWriter<T>, IDisposable
@@ -33,20 +34,20 @@ namespace Blockyard.Memory
         }
 
         /// <summary>The number of items that were written.</summary>
-        public int WrittenCount => list.Count;
+        public int WrittenCount => List.Count;
 
         /// <summary>What was written; valid until the writer grows.</summary>
-        public ReadOnlySpan<T> WrittenSpan => list.AsSpan();
+        public ReadOnlySpan<T> WrittenSpan => List.AsSpan();
 
         /// <summary>What was written. It stays valid when the writer grows, until it is restarted or
         /// disposed.</summary>
-        public ReadOnlyMemory<T> WrittenMemory => window.Slice(0, list.Count);
+        public ReadOnlyMemory<T> WrittenMemory => window.Slice(0, List.Count);
 
         /// <summary>The number of items it holds before it grows.</summary>
-        public int Capacity => list.Capacity;
+        public int Capacity => List.Capacity;
 
         /// <inheritdoc/>
-        public void Advance(int count) => list.Advance(count);
+        public void Advance(int count) => List.Advance(count);
 
         /// <inheritdoc/>
         public Span<T> GetSpan(int sizeHint = 0)
@@ -63,7 +64,7 @@ namespace Blockyard.Memory
         }
 
         /// <summary>Forgets what was written. Keeps the memory.</summary>
-        public void Clear() => list.Clear();
+        public void Clear() => List.Clear();
 
         /// <summary>Starts again with new memory from the same source, without garbage: for Temp, whose memory ends
         /// with the frame.</summary>
@@ -88,11 +89,25 @@ namespace Blockyard.Memory
             list = default;
         }
 
+        /// <exception cref="ObjectDisposedException">It was disposed.</exception>
+        private ref UnmanagedList<T> List
+        {
+            get
+            {
+                if (!list.IsCreated)
+                {
+                    throw new ObjectDisposedException(nameof(UnmanagedBufferWriter<T>));
+                }
+
+                return ref list;
+            }
+        }
+
         private void MakeRoom(int sizeHint)
         {
             Bounds.CheckCount(sizeHint, nameof(sizeHint));
             int wanted = Math.Max(1, sizeHint);
-            if (list.Capacity - list.Count < wanted)
+            if (List.Capacity - list.Count < wanted)
             {
                 int needed = unchecked(list.Count + Math.Max(wanted, SmallestRoom));
                 list.EnsureCapacity(Bounds.Grown(list.Capacity, needed));
@@ -109,9 +124,7 @@ namespace Blockyard.Memory
                 this.writer = writer;
             }
 
-            public override Span<T> GetSpan() => writer.list.IsCreated
-                ? writer.list.All
-                : throw new ObjectDisposedException(nameof(UnmanagedBufferWriter<T>));
+            public override Span<T> GetSpan() => writer.List.All;
 
             public override MemoryHandle Pin(int elementIndex = 0)
             {

@@ -129,6 +129,28 @@ namespace Blockyard.Tests
                 Assert.IsFalse(block == UnmanagedMemory.Malloc(64, 8, Lifetime.Temp));
             });
 
+        [TestCase(Lifetime.Temp)]
+        [TestCase(Lifetime.Persistent)]
+        public void a_writer_throws_between_its_disposal_and_a_restart(Lifetime lifetime)
+        {
+            UnmanagedBufferWriter<byte> writer = new UnmanagedBufferWriter<byte>(10, lifetime);
+            writer.Dispose();
+            Action[] uses =
+            {
+                () => _ = writer.WrittenCount, () => _ = writer.WrittenSpan.Length, () => _ = writer.WrittenMemory,
+                () => _ = writer.Capacity, () => writer.GetSpan(1), () => writer.GetMemory(1), () => writer.Advance(0),
+                () => writer.Clear(),
+            };
+            foreach (Action use in uses)
+            {
+                Assert.Throws<ObjectDisposedException>(() => use());
+            }
+
+            writer.Restart(10);
+            Assert.AreEqual(0, writer.WrittenCount);
+            writer.Dispose();
+        }
+
 #if NET8_0_OR_GREATER
         [Test]
         public void Json_is_written_into_temp_without_a_copy()
