@@ -230,3 +230,18 @@ def test_long_names_keep_their_function_and_stay_apart(tmp_path):
     words = " ".join(said.split())
     assert "+100 % heap::base::Worklist<Chunk*, (unsigned short)64>::Local::Publish(int)" in words
     assert "+67 % heap::base::Worklist<std::pair<Object, int>, (unsigned short)64>::Local::Publish(int)" in words
+
+
+def test_little_is_not_called_nothing(tmp_path):
+    def recording(path: Path, count: int) -> Path:
+        journal = Journal()
+        for number in range(count):
+            journal.allocate(8, 0x1000 + number, 1 + number, journal.stack("main", "load()"))
+        return journal.write(path)
+
+    said = blockyard("diff", recording(tmp_path / "old.txt", 3000), recording(tmp_path / "new.txt", 3001)).stdout
+    assert said.splitlines() == [
+        "AFTER is within 0.1 % of BEFORE: 3,001 against 3,000, allocations.",
+        "",
+        "1 site: 0 appeared, 0 vanished, 0 grew, 0 shrank.",
+    ]

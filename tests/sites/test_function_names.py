@@ -51,6 +51,14 @@ def test_names_that_would_become_the_same_stay_long():
     assert told_apart([pair, "draw()"], 50) == ["heap::base::Worklist<…>::Local::Publish()", "draw()"]
 
 
+def test_deep_stacks_are_told_apart_without_listing_all_of_them():
+    outer = "".join(f" < step_{i}(int)" for i in range(60))
+    stacks = [f"grow(int) < fill(int) < {name}(int){outer}" for name in ("load", "draw")]
+    short = told_apart(stacks, 20)
+    assert [text.split(" < ")[2][:4] for text in short] == ["load", "draw"]
+    assert max(map(len, short)) <= 40
+
+
 def test_people_say_a_function_without_parameters_and_result():
     assert spoken("bool app::fill<std::vector<int>>(app::Pool&) const") == "app::fill<std::vector<int>>()"
     assert spoken("(anonymous namespace)::Set::operator()(int)") == "Set::operator()()"

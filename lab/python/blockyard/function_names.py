@@ -63,11 +63,17 @@ def shortened(name: str, width: int) -> str:
 
 
 def told_apart(names: Sequence[str], width: int) -> list[str]:
-    """Names that are shortened as far as no two of them become the same."""
-    meant = defaultdict(set)
-    for name in names:
-        meant[shortened(name, width)].add(name)
-    return [short if len(meant[short := shortened(name, width)]) == 1 else name for name in names]
+    """Names that are shortened as far as no two of them become the same: those have twice the width, and so on."""
+    found: dict[str, str] = {}
+    alike = set(names)
+    while alike:
+        meant = defaultdict(set)
+        for name in alike:
+            meant[shortened(name, width)].add(name)
+        found |= {name: short for short, several in meant.items() for name in several}
+        alike = {name for several in meant.values() if len(several) > 1 for name in several}
+        width *= 2
+    return [found[name] for name in names]
 
 
 @cache

@@ -15,6 +15,7 @@ from blockyard.sites_tool import size
 
 GATE_FAILED = 3
 _WIDTH = 80
+_LITTLE = 0.001
 _UNITS = {
     "allocations": "allocations",
     "bytes": "bytes requested",
@@ -105,10 +106,10 @@ def command(
 
 def _lines(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) -> list[str]:
     changed = found.ordered(metric)
-    said = [_answer(found, metric), ""]
+    said = [_answer(found, metric)]
     shown = changed[:limit] if limit else changed
     if shown:
-        said.append(f"{'before':>10} {'after':>10} {'change':>9}  {_unit(found, metric)} of")
+        said += ["", f"{'before':>10} {'after':>10} {'change':>9}  {_unit(found, metric)} of"]
         begins = [_begin(change, metric) for change in shown]
         for begin, name in zip(
             begins, told_apart([change.name for change in shown], _WIDTH - max(map(len, begins))), strict=True
@@ -117,7 +118,7 @@ def _lines(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) 
     if len(shown) < len(changed):
         said.append(f"{counted(len(changed) - len(shown), 'more site')} changed; --limit 0 shows all.")
     words = [change.word(metric) for change in found.changes]
-    count = ", ".join(f"{words.count(word)} {word}" for word in ("appeared", "vanished", "grew", "shrank"))
+    count = ", ".join(f"{words.count(word):,} {word}" for word in ("appeared", "vanished", "grew", "shrank"))
     said += ["", f"{counted(len(words), 'site')}: {count}."]
     said += [f"Note: {remark}." for remark in found.remarks]
     for outcome in outcomes:
@@ -140,10 +141,13 @@ def _answer(found: Difference, metric: str) -> str:
     rise = new - old
     if not rise:
         return f"AFTER and BEFORE are equal: {_figure(old, metric)}, {_unit(found, metric)}."
+    figures = f"{_figure(new, metric)} against {_figure(old, metric)}, {_unit(found, metric)}."
+    if old and abs(rise) < _LITTLE * old:
+        return f"AFTER is within 0.1 % of BEFORE: {figures}"
     word = "more" if rise > 0 else "less"
     percent = share(abs(rise), old).removeprefix("+")
     amount = f"{percent} {word}" if old else word
-    return f"AFTER has {amount}: {_figure(new, metric)} against {_figure(old, metric)}, {_unit(found, metric)}."
+    return f"AFTER has {amount}: {figures}"
 
 
 def _begin(change: Change, metric: str) -> str:
