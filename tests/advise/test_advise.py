@@ -617,6 +617,13 @@ def test_a_program_without_names_says_how_to_get_them(tmp_path):
     assert "Functions of libgame.so have addresses instead of names" in done.stdout
 
 
+def test_compiled_code_without_names_says_how_to_get_them(tmp_path):
+    report = advise(play(tmp_path / "game.txt", lambda game: game.free(game.allocate(64, "draw()"), "end_frame()")))
+    report["advice"][0]["where"] |= {"function": "0x7f1634edf674", "module": "[generated code]"}
+    said = " ".join(text.remarks(report))
+    assert "a perf map names it" in said and "-dbgsym" not in said
+
+
 def test_a_block_that_the_calling_call_of_a_recursive_function_frees_has_no_scope_in_it(tmp_path):
     def each_frame(game: Game) -> None:
         for i in range(8):

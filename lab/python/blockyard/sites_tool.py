@@ -13,6 +13,7 @@ from blockyard import journal_tool, native
 from blockyard.counted import listed
 
 BY = ("function", "line", "module", "tag", "stack")
+_GENERATED = "[generated code]"
 SORTS = ("allocations", "bytes", "frame", "worst-frame", "peak", "end", "same-frame", "shared")
 
 
@@ -39,16 +40,26 @@ def name(site: dict[str, Any]) -> str:
 
 
 def is_nameless(function: str) -> bool:
-    """Whether it is called by its address in a module."""
-    return re.search(r"\+0x[0-9a-f]+$", function) is not None
+    """Whether it is called by its address, in a module or in code that was compiled while the program ran."""
+    return re.search(r"(?:\+|^)0x[0-9a-f]+$", function) is not None
 
 
 def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
     """What to do about functions of these modules that have no names."""
-    return (
-        f"Functions of {listed(modules)} have addresses instead of names: install debug symbols (the distribution's "
-        f"-dbgsym package) or build with -g; then 'blockyard names {journal} --debug-dir DIR' finds them."
-    )
+    files = [module for module in modules if module != _GENERATED]
+    said = []
+    if files:
+        said.append(
+            f"Functions of {listed(files)} have addresses instead of names: install debug symbols (the distribution's "
+            f"-dbgsym package) or build with -g; then 'blockyard names {journal} --debug-dir DIR' finds them."
+        )
+    if len(files) < len(modules):
+        said.append(
+            "Code that was compiled while the program ran has addresses instead of names; a perf map names it: record "
+            "with node --perf-basic-prof, DOTNET_PerfMapEnabled=1, or java -XX:+UnlockDiagnosticVMOptions "
+            "-XX:+DumpPerfMapAtExit."
+        )
+    return " ".join(said)
 
 
 def size(count: float) -> str:

@@ -69,8 +69,8 @@ def who(of: MeasuredSection) -> str:
     beside = f"; {units.duration(there) if there else 'none'} on {short_name(other)}" if other else ""
     name = joined.groups.names[first.site]
     asker = shortened(_name(joined, first.site), _LONGEST_IN_SENTENCE)
-    if is_nameless(name):
-        module, _, place = name.rpartition("+")
+    module, plus, place = name.rpartition("+")
+    if plus and is_nameless(name):
         asker = f"An unnamed function of {module} (+{place})"
     return (
         f"{asker} waits longest on {own.name}: {units.share(first.share)} of the time in events above {limit} "
@@ -82,7 +82,8 @@ def how_to_name(of: MeasuredSection) -> str:
     """What to do when who() knows an address only."""
     joined, own = of.by_site, of.own
     found = joined.slow(own) if joined is not None and own is not None else []
-    if not found or not is_nameless(joined.groups.names[found[0].site]):
+    name = joined.groups.names[found[0].site] if found else ""
+    if "+" not in name or not is_nameless(name):
         return ""
     journal = os.path.basename(of.section.facts.get("path") or "JOURNAL")
     return f"With debug symbols, 'blockyard names {journal} --debug-dir DIR' and another replay name it."
