@@ -347,6 +347,16 @@ def test_resume_refuses_another_version_of_an_allocator(lab: Lab) -> None:
     assert "null was 1.0 in the campaign" in refusal(lab.replay("--resume"))
 
 
+def test_resume_refuses_another_build_of_a_library(lab: Lab) -> None:
+    library = lab.folder / "libmine.so"
+    library.write_bytes(b"one build")
+    (lab.build / "blockyard-adapter-foreign.so").touch()
+    done = lab.replay(lab.journal("game.txt"), "-a", f"mine={library}", "--repeats", 1)
+    assert done.returncode == 0, done.stderr
+    library.write_bytes(b"another build")
+    assert f"{library} has changed since the campaign" in refusal(lab.replay("--resume", "--repeats", 2))
+
+
 def test_resume_refuses_another_kind_of_machine(lab: Lab) -> None:
     lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
     path = lab.folder / "results/machine.json"

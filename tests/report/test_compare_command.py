@@ -108,13 +108,17 @@ def test_a_streamed_replay_is_not_compared_with_one_from_memory(copies: tuple[Pa
 
 
 def test_a_library_is_another_one_by_its_contents_and_not_by_its_path(copies: tuple[Path, Path]) -> None:
-    def library(folder: Path, path: str, digest: str) -> None:
+    def library(folder: Path, path: str, digest: str | None) -> None:
         plan = json.loads((folder / "campaign.json").read_text())
         for entry in plan["allocators"]:
             if entry["name"] == "mine":
-                entry |= {"environment": {"BLOCKYARD_ALLOCATOR_LIBRARY": path}, "file": path, "sha256": digest}
+                entry |= {"environment": {"BLOCKYARD_ALLOCATOR_LIBRARY": path}}
+                entry |= {"file": path, "sha256": digest} if digest is not None else {}
         change_json(folder / "campaign.json", allocators=plan["allocators"])
 
+    library(copies[0], "/base/libmine.so", None)  # as one of the catalogue's
+    library(copies[1], "/new/libmine.so", None)
+    assert "mine is another one in NEW: its environment changed" in " ".join(compare(*copies).text.split())
     library(copies[0], "/base/libmine.so", "1")
     library(copies[1], "/new/libmine.so", "1")
     assert "is another one in NEW" not in compare(*copies).text

@@ -238,14 +238,14 @@ def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, oth
         yield f"version {mine.version or 'unknown'} became {other.version or 'unknown'}"
     if base.get("sha256") != new.get("sha256"):
         yield "its library is another file"
+    # The same file may lie elsewhere.
+    path = {LIBRARY_VARIABLE: ""} if "sha256" in base and "sha256" in new else {}
     for what in ("options", "environment", "populate"):
-        if _apart_from_its_path(base.get(what)) != _apart_from_its_path(new.get(what)):
+        here, there = base.get(what), new.get(what)
+        if what == "environment":
+            here, there = {**(here or {}), **path}, {**(there or {}), **path}
+        if here != there:
             yield f"its {what} changed"
-
-
-def _apart_from_its_path(setting: Any) -> Any:
-    """The same file may lie elsewhere."""
-    return {**setting, LIBRARY_VARIABLE: ""} if isinstance(setting, dict) else setting
 
 
 def _refuse_other_options(base: Campaign, new: Campaign) -> None:

@@ -132,6 +132,10 @@ def resume(
                     f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
                     f"{choice.version}; measure again in another folder"
                 )
+            if "file" in entry and prepare.sha256(Path(entry["file"])) != entry["sha256"]:
+                raise UserError(
+                    f"{entry['file']} has changed since the campaign in {output} began; measure again in another folder"
+                )
             present.append(choice)
         if longer != campaign:
             _refuse_without_room(folder, longer, [run for run in _share(longer) if folder.result(run) is None])
