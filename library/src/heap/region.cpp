@@ -138,22 +138,9 @@ void forget_layout() {
   }
 }
 
-constinit bool limited_at_start = false;
-
-// Whether a process that was given its limit later has far more address space left than that. Found by asking for it:
-// a program in a sandbox that allows few system calls may map, but not read its limits.
-bool leaves_plenty(std::size_t bytes) {
-  constexpr std::size_t plenty = std::size_t{512} << 20;
-  void* const space = base::reserve_space(bytes + plenty, page_bytes);
-  if (space != nullptr) {
-    base::release_pages(space, bytes + plenty);
-  }
-  return space != nullptr;
-}
-
 bool map_first() {
-  limited_at_start = base::address_space_is_limited();
-  return (!limited_at_start && map_up_to(least_growth, large_table_step)) || map_up_to(chunk_bytes, small_table_step);
+  return (!base::address_space_is_limited() && map_up_to(least_growth, large_table_step)) ||
+         map_up_to(chunk_bytes, small_table_step);
 }
 
 }  // namespace
@@ -201,10 +188,9 @@ bool grow_region(std::size_t bytes) {
   }
   const std::size_t ahead =
       std::min(std::max(bytes, before + std::max(least_growth, before / 8 & ~(chunk_bytes - 1))), region.most_bytes);
-  if (!limited_at_start && leaves_plenty(ahead - before) && map_up_to(ahead, large_table_step)) {
-    return true;
-  }
-  return map_up_to(bytes, small_table_step, before >= smallest_region ? room_beside : 0);
+  // No limit is read: a program in a sandbox that allows few system calls may map, but not ask.
+  return map_up_to(ahead, large_table_step, room_beside) ||
+         map_up_to(bytes, small_table_step, before >= smallest_region ? room_beside : 0);
 }
 
 void populate_tables(std::uint32_t first_page, std::uint32_t pages) {

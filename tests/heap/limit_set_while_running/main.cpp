@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -20,12 +21,14 @@ namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-void limit_address_space(rlim_t bytes) {
-  rlimit limit{};
-  behaviour::require(getrlimit(RLIMIT_AS, &limit) == 0, "RLIMIT_AS cannot be read");
-  limit.rlim_cur = bytes;
-  behaviour::require(setrlimit(RLIMIT_AS, &limit) == 0, "RLIMIT_AS cannot be set");
+void limit(int resource, rlim_t bytes) {
+  rlimit both{};
+  behaviour::require(getrlimit(static_cast<__rlimit_resource_t>(resource), &both) == 0, "a limit cannot be read");
+  both.rlim_cur = bytes;
+  behaviour::require(setrlimit(static_cast<__rlimit_resource_t>(resource), &both) == 0, "a limit cannot be set");
 }
+
+void limit_address_space(rlim_t bytes) { limit(RLIMIT_AS, bytes); }
 
 // pthread_create, whose failure is a result and no exception.
 bool a_thread_starts() {
@@ -107,28 +110,42 @@ void require_that_a_block_grows_to_the_limit() {
   std::free(block);
 }
 
-std::size_t address_space_in_use() {
+// A column of statm, in pages there.
+std::size_t bytes_of(int column) {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  behaviour::require(file != nullptr, "/proc/self/statm can't be opened");
   std::size_t pages = 0;
-  behaviour::require(file != nullptr && std::fscanf(file, "%zu", &pages) == 1, "/proc/self/statm can't be read");
+  for (int each = 0; each <= column; ++each) {
+    behaviour::require(std::fscanf(file, "%zu", &pages) == 1, "/proc/self/statm can't be read");
+  }
   std::fclose(file);
   return pages * 4096;
 }
 
-// 18 MiB are left. The heap asks for 12 and for what must stay beside it, which is refused; the other thread for 9.
-void require_that_others_map_undisturbed() {
-  constexpr std::size_t left = 18 * mib;
-  constexpr std::size_t wanted = 12 * mib;
-  constexpr std::size_t theirs = 9 * mib;
-  enum Stage : int { beginning, measured, over };
-  std::atomic<Stage> stage{beginning};
-  int maps = 0;
+std::size_t address_space_in_use() { return bytes_of(0); }
+
+// How much is left does not matter: what the heap maps ahead of need must leave room for a stack, too.
+void require_that_threads_start_beside_a_full_heap(std::size_t left_mib) {
+  constexpr int data_column = 5;
+  std::vector<void*> blocks;
+  blocks.reserve(10'000);
+  limit(RLIMIT_DATA, bytes_of(data_column) + left_mib * mib);
+  allocate_until_it_fails(blocks, 100'000);
+  behaviour::require(a_thread_starts(), "no thread starts beside a heap that has used RLIMIT_DATA up");
+}
+
+// Another thread maps `theirs` bytes again and again while `allocate` runs with `left` bytes of address space.
+template <class Allocate>
+void require_that_others_map_undisturbed(std::size_t left, std::size_t theirs, const Allocate& allocate) {
+  std::atomic<bool> over{false};
+  std::atomic<int> maps{0};
   int failed = 0;
+  std::atomic<bool> measured{false};
   std::thread other([&] {
-    while (stage == beginning) {
+    while (!measured) {
       std::this_thread::yield();
     }
-    for (; stage == measured; ++maps) {
+    for (; !over; ++maps) {
       void* const mapped = mmap(nullptr, theirs, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (mapped == MAP_FAILED) {
         ++failed;
@@ -137,23 +154,42 @@ void require_that_others_map_undisturbed() {
       }
     }
   });
+  limit_address_space(address_space_in_use() + left);
+  measured = true;
+  while (maps == 0) {
+    std::this_thread::yield();
+  }
+  allocate();
+  over = true;
+  other.join();
+  std::printf("%d of %d mappings of another thread failed\n", failed, maps.load());
+  behaviour::require(failed == 0, "what another thread mapped failed because the heap asked what is left");
+}
+
+// 18 MiB are left. The heap asks for 12 and for what must stay beside it, which is refused; the other thread for 9.
+void require_that_others_map_undisturbed_at_the_limit() {
+  constexpr std::size_t left = 18 * mib;
+  constexpr std::size_t wanted = 12 * mib;
   // All that the heap has mapped is used up before what is left is set.
   std::vector<void*> blocks;
   blocks.reserve(1'000);
   limit_address_space(address_space_in_use() + left);
   allocate_until_it_fails(blocks, wanted);
-  limit_address_space(address_space_in_use() + left);
-  stage = measured;
-  for (int attempt = 0; attempt < 20'000; ++attempt) {
-    behaviour::require(std::malloc(wanted) == nullptr, "the heap grew where too little is left beside it");
-  }
-  stage = over;
-  other.join();
-  std::printf("%d of %d mappings of another thread failed\n", failed, maps);
-  behaviour::require(failed == 0, "what another thread mapped failed because the heap asked what is left");
-  for (void* block : blocks) {
-    std::free(block);
-  }
+  require_that_others_map_undisturbed(left, 9 * mib, [] {
+    for (int attempt = 0; attempt < 20'000; ++attempt) {
+      behaviour::require(std::malloc(wanted) == nullptr, "the heap grew where too little is left beside it");
+    }
+  });
+}
+
+// The heap takes 300 MiB of 900, the other thread 300.
+void require_that_others_map_undisturbed_far_from_the_limit() {
+  require_that_others_map_undisturbed(900 * mib, 300 * mib, [] {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      behaviour::require(std::malloc(3 * mib) != nullptr, "malloc failed far from the limit");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
 }
 
 // Each in a process of its own: what one has mapped stays the heap's when the next sets a lower limit.
@@ -177,6 +213,10 @@ int main() {
   require_in_a_child([] { require_that_a_limit_holds(100'000, 384); });
   require_in_a_child([] { require_that_a_limit_holds(500, 512); });
   require_in_a_child(require_that_a_block_grows_to_the_limit);
-  require_in_a_child(require_that_others_map_undisturbed);
+  for (const std::size_t left_mib : {33u, 36u, 40u, 68u, 100u}) {
+    require_in_a_child([left_mib] { require_that_threads_start_beside_a_full_heap(left_mib); });
+  }
+  require_in_a_child(require_that_others_map_undisturbed_at_the_limit);
+  require_in_a_child(require_that_others_map_undisturbed_far_from_the_limit);
   behaviour::require_sound_heap();
 }

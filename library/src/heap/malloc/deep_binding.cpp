@@ -6,6 +6,9 @@
 extern "C" __attribute__((visibility("default"))) void* dlopen(const char* file, int mode) noexcept {
   using Open = void*(const char*, int) noexcept;  // what may throw is called, not jumped to
   auto* const next = reinterpret_cast<Open*>(dlsym(RTLD_NEXT, "dlopen"));
+  if (next == nullptr) {
+    return nullptr;  // a static program: this is its only dlopen
+  }
   // The loader takes the library path of who called, by the return address: this must become a jump (CMakeLists.txt).
   return next(file, mode & ~RTLD_DEEPBIND);
 }
