@@ -168,6 +168,27 @@ def test_a_long_name_is_short_in_text_and_whole_elsewhere(tmp_path: Path) -> Non
     assert name in (result.out / "tables.csv").read_text()
 
 
+@pytest.mark.parametrize("allocator, columns", [("quick", 80), ("quick-with-a-name-that-leaves-little-room", 105)])
+def test_names_that_differ_in_a_template_argument_leave_tables_as_narrow(
+    tmp_path: Path, allocator: str, columns: int
+) -> None:
+    find = "app::Registry<std::pair<int, std::basic_string<char> >, {}>::find_all_items_by_a_very_long_name(int) const"
+    names = [find.format(argument) for argument in "AB"]
+    campaign = Campaign(tmp_path / "results", [allocator])
+    journal = Journal()
+    for number, name in enumerate(names):
+        journal.allocate(100, 0x10 + 0x100 * number, 1 + number, journal.stack("main", name))
+    campaign.run(allocator, rows([(at, MALLOC, 100, at, 10 + 2 * 20_000, 0) for at in range(2)]))
+    campaign.events(np.full(2, 4294967295))
+    sites_of(journal, campaign)
+    text = build(campaign.directory, options=replace(EVERYTHING, recorded_with=allocator)).text
+    assert [line for line in text.splitlines() if len(line) > columns] == []
+    table = text.split("\nmemory by site", 1)[1].split("\n\n", 1)[0]
+    whole = "".join(re.sub("  +.*", "", line.strip()) for line in table.splitlines()).replace(" ", "")
+    for argument in "AB":
+        assert f"app::Registry<std::pair<…>,{argument}>::find_all_items_by_a_very_long_name(…)" in whole
+
+
 def test_an_address_that_waits_longest_says_how_it_gets_a_name(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "results", ["quick"])
     journal = Journal()
@@ -178,4 +199,7 @@ def test_an_address_that_waits_longest_says_how_it_gets_a_name(tmp_path: Path) -
     campaign.journal_facts(path="/games/game.byj")
     text = " ".join(build(campaign.directory, options=TABLES).text.split())
     assert "An unnamed function of libgame.so (+0x101) waits longest on quick" in text
-    assert "With debug symbols, 'blockyard names game.byj --debug-dir DIR' and another replay name it." in text
+    assert (
+        "To name it, install debug symbols (-dbgsym), run 'blockyard names /games/game.byj' (--debug-dir DIR for "
+        "symbols elsewhere) and replay again; or build with -g and record again." in text
+    )

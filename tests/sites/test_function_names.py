@@ -1,5 +1,7 @@
 """Long names of functions keep what tells them apart: the function itself, not its parameters."""
 
+import time
+
 import pytest
 
 from blockyard.function_names import shortened, spoken, told_apart
@@ -47,14 +49,32 @@ def test_any_text_fits_and_a_short_one_stays(name):
 
 def test_names_that_would_become_the_same_stay_long():
     pair, chunk = WORKLIST.format("std::pair<Object, int>"), WORKLIST.format("Chunk*")
-    assert told_apart([pair, "load(int, float)", chunk, pair], 50) == [pair, "load(int, float)", chunk, pair]
-    assert told_apart([pair, "draw()"], 50) == ["heap::base::Worklist<…>::Local::Publish()", "draw()"]
+    assert told_apart([pair, "load(int, float)", chunk, pair], [50] * 4) == [pair, "load(int, float)", chunk, pair]
+    assert told_apart([pair, "draw()"], [50, 50]) == ["heap::base::Worklist<…>::Local::Publish()", "draw()"]
+
+
+def test_each_name_has_its_own_room():
+    names = ["app::load(int, std::string const&)", "app::draw(float, float, float)", "x(int)"]
+    assert told_apart(names, [40, 12, 2])[:2] == [names[0], "app::draw(…)"]
+
+
+def nested(levels: int) -> str:
+    return f"void app::fill<{'v<' * levels}int{'>' * levels}>(int, char)"
+
+
+def test_template_arguments_may_be_nested_as_deep_as_any_compiler_goes():
+    assert shortened(nested(900), 40) == f"app::fill<{'v<' * 8}…{'>' * 9}(…)"
+    assert spoken(nested(900)) == nested(900).removeprefix("void ").replace("(int, char)", "()")
+    assert len(shortened("f" + "<(" * 5_000, 12)) == 12
+    began = time.process_time()
+    told_apart([nested(level) for level in range(300, 900, 100)], [40] * 6)
+    assert time.process_time() - began < 2
 
 
 def test_deep_stacks_are_told_apart_without_listing_all_of_them():
     outer = "".join(f" < step_{i}(int)" for i in range(60))
     stacks = [f"grow(int) < fill(int) < {name}(int){outer}" for name in ("load", "draw")]
-    short = told_apart(stacks, 20)
+    short = told_apart(stacks, [20, 20])
     assert [text.split(" < ")[2][:4] for text in short] == ["load", "draw"]
     assert max(map(len, short)) <= 40
 

@@ -13,6 +13,7 @@ from stacked import Journal
 from the_command import blockyard
 
 from blockyard import native
+from blockyard.sites_tool import size
 
 
 def sites(path: Path, *arguments: object) -> dict:
@@ -34,6 +35,48 @@ def test_functions_are_counted_and_the_standard_library_does_not_speak(game):
         "app::batch()": (3, 1500),
     }
     assert "std::vector" in str(by_name(game, "--wrappers").keys())
+
+
+def test_a_long_module_name_takes_no_room_from_other_rows(tmp_path):
+    journal = Journal()
+    module = journal.module(f"/opt/lib{'Plugin' * 12}.so")
+    functions = (
+        "app::load(int, std::string const&)",
+        "app::draw(float, float, float)",
+        journal.frame("tick()", module),
+    )
+    for number, function in enumerate(functions):
+        journal.allocate(8, 0x10 + number, 1 + number, journal.stack("main", function))
+    said = blockyard("sites", journal.write(tmp_path / "game.txt")).stdout
+    for name in functions[:2]:
+        assert f"\n{name}  libgame.so\n" in said
+    assert f"\ntick()\n{module}\n" in said
+
+
+def test_deeply_nested_template_names_are_read(tmp_path):
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack("main", f"app::f<{'v<' * 600}int{'>' * 600}>(int)"))
+    game = journal.write(tmp_path / "game.txt")
+    for done in (blockyard("sites", game), blockyard("diff", game, game)):
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_function_without_a_name_says_what_gives_it_one(tmp_path):
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack("main", ""))
+    game = journal.write(tmp_path / "game.txt")
+    said = " ".join(blockyard("sites", game).stdout.split())
+    assert (
+        f"install debug symbols (the distribution's -dbgsym package) and run 'blockyard names {game}' "
+        "(--debug-dir DIR for symbols elsewhere), or build with -g and record again." in said
+    )
+
+
+def test_sizes_take_at_most_nine_letters():
+    units = [2.0**power for power in range(49)]
+    assert max(len(size(number * unit)) for unit in units for number in (1, 1.4, 1.99)) == 9
+    assert [size(1_000 * 2**30), size(999 * 2**30)] == ["1.0 TiB", "999.0 GiB"]
 
 
 def test_a_site_that_is_called_an_allocator_may_be_the_programs_own(tmp_path):

@@ -11,8 +11,10 @@ _PLAIN = re.compile(
     r"\(anonymous(?: namespace| class)?\)"
     # An operator's own brackets are part of its name.
     r"|(?<!\w)operator(?:\(\)|\[\]|->\*?|<=>|<<=?|>>=?|[<>]=?)?"
-    r"|->|=>"
+    r"|->|=>|\w+"
 )
+_DEEPEST = 50
+"""What brackets within so many others hold stays one text, however deep it goes on."""
 _LEFT_OUT = "…"
 _SCOPE = "::"
 _CALLED_BY = " < "
@@ -62,18 +64,20 @@ def shortened(name: str, width: int) -> str:
     return f"{text[:head]}{_LEFT_OUT}{text[len(text) - (width - 1 - head) :]}"
 
 
-def told_apart(names: Sequence[str], width: int) -> list[str]:
-    """Names that are shortened as far as no two of them become the same: those have twice the width, and so on."""
-    found: dict[str, str] = {}
-    alike = set(names)
+def told_apart(names: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Names that are shortened as far as no two of them become the same: those have twice their width, and so on."""
+    wanted = list(zip(names, widths, strict=True))
+    found: dict[tuple[str, int], str] = {}
+    alike = set(wanted)
+    times = 1
     while alike:
+        found |= {(name, width): shortened(name, width * times) for name, width in alike}
         meant = defaultdict(set)
-        for name in alike:
-            meant[shortened(name, width)].add(name)
-        found |= {name: short for short, several in meant.items() for name in several}
-        alike = {name for several in meant.values() if len(several) > 1 for name in several}
-        width *= 2
-    return [found[name] for name in names]
+        for name, width in alike:
+            meant[found[name, width]].add(name)
+        alike = {one for one in alike if len(meant[found[one]]) > 1}
+        times *= 2
+    return [found[one] for one in wanted]
 
 
 @cache
@@ -111,13 +115,21 @@ def _end_of_scope(text: str) -> int:
 def _parsed(name: str) -> _Group:
     """Brackets that do not match are text."""
     open_groups = [_Group("")]
+    deeper: list[str] = []
     place = 0
     while place < len(name):
         found = _PLAIN.match(name, place)
         letter = found.group() if found else name[place]
         place += len(letter)
-        if letter in _CLOSES:
+        if letter in _CLOSES and len(open_groups) > _DEEPEST:
+            deeper.append(_CLOSES[letter])
+            _append(open_groups[-1], letter)
+        elif letter in _CLOSES:
             open_groups.append(_Group(letter))
+        elif deeper:
+            if letter == deeper[-1]:
+                deeper.pop()
+            _append(open_groups[-1], letter)
         elif len(open_groups) > 1 and letter == _CLOSES[open_groups[-1].open]:
             group = open_groups.pop()
             open_groups[-1].parts.append(group)

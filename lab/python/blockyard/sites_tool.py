@@ -51,7 +51,8 @@ def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
     if files:
         said.append(
             f"Functions of {listed(files)} have addresses instead of names: install debug symbols (the distribution's "
-            f"-dbgsym package) or build with -g; then 'blockyard names {journal} --debug-dir DIR' finds them."
+            f"-dbgsym package) and run 'blockyard names {journal}' (--debug-dir DIR for symbols elsewhere), or build "
+            "with -g and record again."
         )
     if len(files) < len(modules):
         said.append(
@@ -64,7 +65,7 @@ def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
 
 def size(count: float) -> str:
     """At most nine characters, so that columns stay columns."""
-    for unit, text in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+    for unit, text in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if abs(count) >= (unit if text == "KiB" else 999.9 * (unit >> 10)):
             return f"{count / unit:.1f} {text}"
     return f"{count:.0f} B"

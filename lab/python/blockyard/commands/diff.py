@@ -111,9 +111,8 @@ def _lines(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) 
     if shown:
         said += ["", f"{'before':>10} {'after':>10} {'change':>9}  {_unit(found, metric)} of"]
         begins = [_begin(change, metric) for change in shown]
-        for begin, name in zip(
-            begins, told_apart([change.name for change in shown], _WIDTH - max(map(len, begins))), strict=True
-        ):
+        names = told_apart([change.name for change in shown], [_WIDTH - len(begin) for begin in begins])
+        for begin, name in zip(begins, names, strict=True):
             said += textwrap.wrap(name, _WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin))
     if len(shown) < len(changed):
         said.append(f"{counted(len(changed) - len(shown), 'more site')} changed; --limit 0 shows all.")

@@ -16,6 +16,8 @@ from blockyard.function_names import shortened, told_apart
 from blockyard.sites_tool import is_nameless, name, percent, size, without_symbols
 
 _WIDTH = 80
+_LEAST_NAME = 40
+"""A function's name has that much room, however long its module's is: rows are folded."""
 _FRAMES_SHOWN = 12
 _INCOMPLETE_MENTIONED = 0.05
 """A larger share of stacks that do not reach the program's start gets a remark."""
@@ -92,10 +94,9 @@ def lines(journal: Path, result: dict[str, Any], by: str, sort: str, wrappers: b
     said = [*_wrapped(_answer(result, sort)), ""]
     said.append("allocations  share     bytes  per frame   at peak    at end  same frame")
     modules = [_module(site, by) for site in result["sites"]]
-    room = _WIDTH - max(map(len, modules))
-    for site, called, module in zip(
-        result["sites"], told_apart([name(site) for site in result["sites"]], room), modules, strict=True
-    ):
+    rooms = [max(_LEAST_NAME, _WIDTH - len(module)) for module in modules]
+    names = told_apart([name(site) for site in result["sites"]], rooms)
+    for site, called, module in zip(result["sites"], names, modules, strict=True):
         said += textwrap.wrap(called + module, _WIDTH, break_on_hyphens=False)
         said += _rows(site, result, by)
     more = result["site_count"] - len(result["sites"])

@@ -82,15 +82,19 @@ def _text(block: Block) -> str:
 
 def _text_table(table: Table) -> str:
     heads, rows = _head_lines(table), table.worded()
-    _shorten(rows, 0, _LONGEST_FIRST_NAME)
-    widths = [max(map(len, column)) for column in zip(*heads, *rows, strict=True)]
     gap = 2
+    widths = _widths(heads, rows)
+    room = WIDTH - sum(widths[1:]) - gap * (len(widths) - 1)
+    if any(isinstance(row[0], Name) for row in rows):
+        rows = _folded(rows, 0, max(_SENTENCE, min(room, _LONGEST_FIRST_NAME)))
+        widths = _widths(heads, rows)
     room = WIDTH - sum(widths[:-1]) - gap * (len(widths) - 1)
+    if any(isinstance(row[-1], Name) for row in rows):
+        room = max(_SENTENCE, room)
     sentence = widths[-1] > room >= _SENTENCE
     names = bool(table.columns) and table.columns[-1].unit is Unit.TEXT and widths[-1] >= _SENTENCE
     if sentence:
-        _shorten(rows, -1, room)
-        rows = [line for row in rows for line in _wrapped(row, room)]
+        rows = _folded(rows, -1, room)
         widths[-1] = room
     elif widths[-1] > room:
         gap = 1
@@ -113,23 +117,29 @@ def _text_table(table: Table) -> str:
 
 
 _SENTENCE = 16
-"""A last column that may be folded to no fewer letters than that; figures are narrower."""
-
+"""A column that may be folded is folded to no fewer letters than that; figures are narrower."""
 
 _LONGEST_FIRST_NAME = 44
 
 
-def _shorten(rows: list[list[str]], column: int, width: int) -> None:
-    """The names of functions in a column."""
+def _widths(heads: list[list[str]], rows: list[list[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*heads, *rows, strict=True)]
+
+
+def _folded(rows: list[list[str]], column: int, room: int) -> list[list[str]]:
+    """The rows with the names of functions in the column as short as they may be, and below each row what its cell has
+    beyond so many letters."""
     named = [row for row in rows if isinstance(row[column], Name)]
-    for row, short in zip(named, told_apart([row[column] for row in named], width), strict=True):
-        row[column] = short
-
-
-def _wrapped(row: list[str], room: int) -> list[list[str]]:
-    """The row and, below it, what its last cell has beyond so many letters."""
-    first, *others = textwrap.wrap(row[-1], room) or [""]
-    return [[*row[:-1], first], *([*[""] * (len(row) - 1), words] for words in others)]
+    short = iter(told_apart([row[column] for row in named], [room] * len(named)))
+    lines = []
+    for row in rows:
+        cell = next(short) if isinstance(row[column], Name) else row[column]
+        indent = "" if column else "  "
+        for begun, words in enumerate(textwrap.wrap(cell, room, subsequent_indent=indent) or [""]):
+            line = [""] * len(row) if begun else list(row)
+            line[column] = words
+            lines.append(line)
+    return lines
 
 
 def _head_lines(table: Table) -> list[list[str]]:

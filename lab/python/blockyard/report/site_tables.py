@@ -1,7 +1,6 @@
 """Who asks for memory in the slow events and the worst frames, and who holds it: by site, where the journal has call
 stacks."""
 
-import os
 from collections.abc import Iterator
 
 from blockyard.analysis import by_site, worst_frames
@@ -85,8 +84,11 @@ def how_to_name(of: MeasuredSection) -> str:
     name = joined.groups.names[found[0].site] if found else ""
     if "+" not in name or not is_nameless(name):
         return ""
-    journal = os.path.basename(of.section.facts.get("path") or "JOURNAL")
-    return f"With debug symbols, 'blockyard names {journal} --debug-dir DIR' and another replay name it."
+    journal = of.section.facts.get("path") or "JOURNAL"
+    return (
+        f"To name it, install debug symbols (-dbgsym), run 'blockyard names {journal}' (--debug-dir DIR for symbols "
+        "elsewhere) and replay again; or build with -g and record again."
+    )
 
 
 def slow_table(lineup: Lineup, joined: BySite, listed: int) -> Table:
