@@ -138,6 +138,80 @@ TEST(Resolver, a_missing_dwo_file_costs_the_inlined_functions_and_says_so) {
   EXPECT_EQ(found.functions[0][0].name, "app::Widget::outer(int)");
 }
 
+/// A function that is an instance of an entry which a split unit's skeleton holds beside the unit in its .dwo file.
+constexpr const char* instance_of_skeletons_entry = R"(
+  .text
+  .globl instance
+instance:
+  nop
+  nop
+  .section .debug_info,"",@progbits
+  .long skeleton_end - skeleton
+skeleton:
+  .short 5
+  .byte 4, 8
+  .long abbreviations
+  .quad 0x1122334455667788
+  .byte 1
+  .string "split.dwo"
+entry:
+  .byte 2
+  .string "shared"
+  .byte 0
+skeleton_end:
+  .long unit_end - unit
+unit:
+  .short 5
+  .byte 1, 8
+  .long abbreviations
+  .byte 3
+  .quad instance
+  .long 2
+  .byte 4
+  .long entry
+  .quad instance
+  .long 2
+  .byte 0
+unit_end:
+  .section .debug_abbrev,"",@progbits
+abbreviations:
+  .byte 1, 0x4a, 1, 0x76, 8, 0, 0
+  .byte 2, 0x2e, 0, 0x03, 8, 0, 0
+  .byte 3, 0x11, 1, 0x11, 1, 0x12, 6, 0, 0
+  .byte 4, 0x2e, 0, 0x31, 16, 0x11, 1, 0x12, 6, 0, 0
+  .byte 0
+)";
+
+constexpr const char* split_unit = R"(
+  .section .debug_info.dwo,"",@progbits
+  .long unit_end - unit
+unit:
+  .short 5
+  .byte 5, 8
+  .long 0
+  .quad 0x1122334455667788
+  .byte 1
+  .string "split.cpp"
+unit_end:
+  .section .debug_abbrev.dwo,"",@progbits
+  .byte 1, 0x11, 0, 0x03, 8, 0, 0
+  .byte 0
+)";
+
+TEST(Resolver, an_entry_in_the_skeleton_of_a_split_unit_names_a_function_of_another_unit) {
+  const Folder folder;
+  journal::testing::spill(folder / "instance.s", instance_of_skeletons_entry);
+  journal::testing::spill(folder / "split.s", split_unit);
+  output_of("cd '" + folder / "" + "' && " BLOCKYARD_CXX " -c split.s -o split.dwo");
+  Program program = compile(folder, "instance.s");
+  const std::string symbols = output_of("nm '" + program.path + "'");
+  program.inlined = std::stoull(symbols.substr(symbols.find(" T instance") - 16, 16), nullptr, 16);
+  const Resolved found = resolve(program);
+  EXPECT_EQ(found.problem, "");
+  ASSERT_EQ(found.functions[0].size(), 1u);
+  EXPECT_EQ(found.functions[0][0].name, "shared");
+}
+
 TEST(Resolver, without_debug_information_the_symbol_table_names_functions) {
   const Folder folder;
   const Resolved found = resolve(compile(folder, ""));

@@ -133,9 +133,13 @@ void CompileUnit::add_function(Dwarf_Die* die, std::uint32_t scope) {
   add_ranges(die, *die, functions_);
 }
 
-std::string CompileUnit::scope_text(std::uint32_t scope) const {
+std::string CompileUnit::scope_text(Dwarf_Die* entry) const {
+  if (entry->cu != unit_.cu) return {};  // of a split unit the skeleton's own entries are not in its tree
+  const Dwarf_Off offset = dwarf_dieoffset(entry);
+  const auto at = std::lower_bound(scope_of_.begin(), scope_of_.end(), std::pair{offset, no_scope});
+  if (at == scope_of_.end() || at->first != offset) return {};
   std::string text;
-  for (; scope != no_scope; scope = scopes_[scope].parent) {
+  for (std::uint32_t scope = at->second; scope != no_scope; scope = scopes_[scope].parent) {
     text.insert(0, "::");
     text.insert(0, scopes_[scope].name);
   }
@@ -146,14 +150,9 @@ std::string CompileUnit::qualified(Dwarf_Die* die) const {
   Dwarf_Die origin = origin_of(*die);
   const char* name = dwarf_diename(&origin);
   if (name == nullptr) return {};
-  if (origin.cu != unit_.cu) {  // optimized together by the linker, or moved by dwz
-    const CompileUnit* other = all_.of(origin);
-    return other == nullptr ? name : other->qualified(&origin);
-  }
-  const Dwarf_Off offset = dwarf_dieoffset(&origin);
-  const auto at = std::lower_bound(scope_of_.begin(), scope_of_.end(), std::pair{offset, no_scope});
-  const bool known = at != scope_of_.end() && at->first == offset;
-  return (known ? scope_text(at->second) : std::string()) + name;
+  // Functions are optimized together by the linker, and moved by dwz.
+  const CompileUnit* unit = origin.cu == unit_.cu ? this : all_.of(origin);
+  return (unit == nullptr ? std::string() : unit->scope_text(&origin)) + name;
 }
 
 std::string CompileUnit::name_of(Dwarf_Die* die) const {

@@ -49,7 +49,7 @@ class CompileUnit {
   std::uint32_t add_scope(std::uint32_t parent, Dwarf_Die* die);
   std::string name_of(Dwarf_Die* die) const;
   std::string qualified(Dwarf_Die* die) const;
-  std::string scope_text(std::uint32_t scope) const;
+  std::string scope_text(Dwarf_Die* entry) const;
   void set_call_site(Dwarf_Die* inlined, Function& caller) const;
 
   CompileUnits& all_;
