@@ -196,10 +196,11 @@ def test_an_address_that_waits_longest_says_how_it_gets_a_name(tmp_path: Path) -
     campaign.run("quick", rows([(0, MALLOC, 100, 0, 10 + 2 * 20_000, 0)]))
     campaign.events(np.full(1, 4294967295))
     sites_of(journal, campaign)
-    campaign.journal_facts(path="/games/game.byj")
+    path = f"/games{'/night-of-the-shooter' * 3}.byj"
+    campaign.journal_facts(path=path)
     text = " ".join(build(campaign.directory, options=TABLES).text.split())
     assert "An unnamed function of libgame.so (+0x101) waits longest on quick" in text
     assert (
-        "To name it, install debug symbols (-dbgsym), run 'blockyard names /games/game.byj' (--debug-dir DIR for "
+        f"To name it, install debug symbols (-dbgsym), run 'blockyard names {path}' (--debug-dir DIR for "
         "symbols elsewhere) and replay again; or build with -g and record again." in text
     )

@@ -69,15 +69,20 @@ def _text(block: Block) -> str:
         case Heading(words, level):
             return f"{words}\n{'=-'[level > 1] * min(len(words), WIDTH)}\n" if level < 3 else f"{words}\n"
         case Paragraph(words):
-            return "\n".join(textwrap.fill(line, WIDTH) for line in words.splitlines()) + "\n"
+            return "\n".join(_filled(line) for line in words.splitlines()) + "\n"
         case Bullets(sentences):
-            return "\n".join(textwrap.fill(f"- {words}", WIDTH, subsequent_indent="  ") for words in sentences) + "\n"
+            return "\n".join(_filled(f"- {words}", "  ") for words in sentences) + "\n"
         case Warnings(sentences):
-            return "\n".join(textwrap.fill(f"! {words}", WIDTH, subsequent_indent="  ") for words in sentences) + "\n"
+            return "\n".join(_filled(f"! {words}", "  ") for words in sentences) + "\n"
         case Picture(path, caption):
             return f"[{caption}: {path.name}]\n"
         case Table():
             return _text_table(block)
+
+
+def _filled(words: str, indent: str = "") -> str:
+    """Options and paths stay whole: people copy them."""
+    return textwrap.fill(words, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _text_table(table: Table) -> str:
@@ -110,8 +115,8 @@ def _text_table(table: Table) -> str:
             .rstrip()
         )
 
-    title = [textwrap.fill(words, WIDTH) for words in (table.title, table.answer) if words]
-    notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in table.footnotes]
+    title = [_filled(words) for words in (table.title, table.answer) if words]
+    notes = [_filled(note, "  ") for note in table.footnotes]
     ruler = "-" * (sum(widths) + gap * (len(widths) - 1))
     return "\n".join([*title, *map(line, heads), ruler, *map(line, rows), *notes]) + "\n"
 
