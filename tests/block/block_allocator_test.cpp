@@ -319,4 +319,9 @@ TEST(PagedAllocator, constructs_counts_and_destroys) {
 }
 
 }  // namespace
+TEST(Allocator, more_objects_than_addresses_throw_as_with_the_standards_allocator) {
+  EXPECT_THROW((void)blockyard::allocator<long>().allocate(static_cast<std::size_t>(-1) / 2),
+               std::bad_array_new_length);
+}
+
 }  // namespace blockyard

@@ -3,7 +3,8 @@
 ///
 /// Single objects of up to 1 MiB come from the static pools, with the bounds of static_block_allocator.hpp. Arrays,
 /// such as a hash table's buckets, come from operator new. The allocator is empty, all instances are equal, and any
-/// thread may free. allocate() throws std::bad_alloc when memory is exhausted.
+/// thread may free. allocate() throws std::bad_alloc when memory is exhausted, std::bad_array_new_length for more
+/// objects than addresses.
 #ifndef BLOCKYARD_ALLOCATOR_HPP
 #define BLOCKYARD_ALLOCATOR_HPP
 
@@ -34,7 +35,7 @@ class allocator {
       }
     }
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
-      block::throw_bad_alloc();
+      block::throw_bad_array_new_length();
     }
     return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}));
   }

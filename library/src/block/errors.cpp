@@ -7,6 +7,7 @@
 namespace blockyard::block {
 
 void throw_bad_alloc() { throw std::bad_alloc(); }
+void throw_bad_array_new_length() { throw std::bad_array_new_length(); }
 void throw_invalid_argument(const char* what) { throw std::invalid_argument(what); }
 void throw_out_of_range(const char* what) { throw std::out_of_range(what); }
 

@@ -176,9 +176,14 @@ std::size_t usable(const void* block) {
   if (room > small_limit && size > small_limit && resize_run(block, size)) {
     return block;
   }
+  const int error = errno;
   void* const moved = allocate(size);
   if (moved == nullptr) {
-    return size <= room ? block : nullptr;  // it fits where it lies
+    if (size > room) {
+      return nullptr;
+    }
+    errno = error;
+    return block;  // it fits where it lies
   }
   std::memcpy(moved, block, room < size ? room : size);
   deallocate(block);
@@ -188,6 +193,12 @@ std::size_t usable(const void* block) {
 }  // namespace
 
 extern "C" {
+
+// Of all heaps in the process, each with a mark of this name, the dynamic linker takes one: whose by_malloc is called.
+// The alias is always this heap's own.
+extern const char by_heap_mark __attribute__((visibility("default")));
+constinit const char by_heap_mark = 0;
+extern const char by_heap_own_mark __attribute__((alias("by_heap_mark"), visibility("hidden")));
 
 void* by_malloc(size_t size) { return allocate(size); }
 

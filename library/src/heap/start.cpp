@@ -20,12 +20,10 @@ namespace blockyard::heap {
 // Another definition of the same name wins (malloc/begins_small.cpp).
 constinit bool begins_small __attribute__((weak)) = false;
 
-// Of all heaps in the process, each with a mark of this name, the dynamic linker takes one: whose by_malloc is called.
-// The alias is always this heap's own.
+// Beside by_malloc.
 extern "C" {
 extern const char by_heap_mark __attribute__((visibility("default")));
-constinit const char by_heap_mark = 0;
-extern const char by_heap_own_mark __attribute__((alias("by_heap_mark"), visibility("hidden")));
+extern const char by_heap_own_mark __attribute__((visibility("hidden")));
 }
 
 namespace {

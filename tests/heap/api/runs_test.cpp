@@ -1,12 +1,12 @@
 // Blocks of whole pages: the freed one of each length that a thread keeps, and what an allocation at the memory limit
 // waits for. Each test in a forked child, which has no janitor, and whose limit ends with it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -91,17 +91,31 @@ void limit_address_space_to_what_is_mapped() {
   require(setrlimit(RLIMIT_AS, &limit) == 0, "RLIMIT_AS cannot be set");
 }
 
+bool is_asleep(pid_t thread) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  const int file = open(path, O_RDONLY);
+  char text[64] = {};
+  require(file >= 0 && read(file, text, sizeof text - 1) > 0, "a thread's state can't be read");
+  close(file);
+  const char* const name_end = std::strrchr(text, ')');
+  return name_end != nullptr && std::strncmp(name_end, ") S", 3) == 0;
+}
+
 // As the janitor has it while it populates or purges: free for the program, but not at this moment.
 void require_that_malloc_waits_for_pages_in_work() {
   constexpr std::size_t size = std::size_t{4} << 20;
   std::vector<PageRun> in_work;
   in_work.reserve(1'000);
   std::atomic<bool> asked{false};
+  const pid_t caller = gettid();
   std::thread janitor([&] {
     while (!asked) {
       std::this_thread::yield();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (!is_asleep(caller)) {  // within malloc
+      std::this_thread::yield();
+    }
     for (const PageRun& run : in_work) {
       process_supply.pages.free(run.first, PageState::free_decommitted);
     }

@@ -105,7 +105,9 @@ void require_that_a_block_grows_to_the_limit() {
   for (const std::size_t each : {mib, mib / 16, std::size_t{9'000}, std::size_t{64}}) {
     allocate_until_it_fails(blocks, each);
   }
+  errno = 0;
   block = static_cast<unsigned char*>(std::realloc(block, 100));
+  behaviour::require(errno == 0, "a realloc that shortens a block leaves the error of its attempt to move");
   behaviour::require(block != nullptr && block[99] == 1, "a block could not be made short where no page is left");
   std::free(block);
 }
