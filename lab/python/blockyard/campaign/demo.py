@@ -31,7 +31,7 @@ class Extent:
 
 
 DEFAULTS = Extent(("defaults",), 100.0, 115.0, "two minutes")
-"""With building and reporting within four minutes of a bare machine."""
+"""With building and reporting about six minutes of a bare machine with two cores."""
 ALL = Extent(("all",), 210.0, 230.0, "four minutes")
 """Prefaulted variants too."""
 
