@@ -23,9 +23,9 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 
 void limit(int resource, rlim_t bytes) {
   rlimit both{};
-  behaviour::require(getrlimit(static_cast<__rlimit_resource_t>(resource), &both) == 0, "a limit cannot be read");
+  behaviour::require(getrlimit(resource, &both) == 0, "a limit cannot be read");
   both.rlim_cur = bytes;
-  behaviour::require(setrlimit(static_cast<__rlimit_resource_t>(resource), &both) == 0, "a limit cannot be set");
+  behaviour::require(setrlimit(resource, &both) == 0, "a limit cannot be set");
 }
 
 void limit_address_space(rlim_t bytes) { limit(RLIMIT_AS, bytes); }

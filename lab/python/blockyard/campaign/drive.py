@@ -110,8 +110,8 @@ def resume(
     cooldown_s: float = 0.0,
     within_s: float | None = None,
 ) -> Outcome:
-    """Goes on with the campaign in `output`. Where something is `wanted` as well, it must be the same campaign; only
-    its `repeats` may be more than it has."""
+    """Goes on with the campaign in `output`. Where something is `wanted` as well, it must be the same campaign.
+    `repeats`: so many in all, and no fewer than it has."""
     campaign = document.read(output)
     if wanted is not None:
         _refuse_another(campaign, settings.check(wanted), shard, output)

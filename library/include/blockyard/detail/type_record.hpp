@@ -35,6 +35,7 @@ BY_API void by_block_record_type(TypeRecord* record) noexcept;
 
 /// Throws std::bad_alloc, out of line.
 [[noreturn]] BY_API void throw_bad_alloc();
+/// Throws std::bad_array_new_length, out of line.
 [[noreturn]] BY_API void throw_bad_array_new_length();
 /// Throws std::invalid_argument with this text, out of line.
 [[noreturn]] BY_API void throw_invalid_argument(const char* what);
