@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <ctime>
 
 #include "base/pages.hpp"
 #include "base/threads.hpp"
@@ -30,15 +29,12 @@ using GiveBack = bool (*)();
 constinit GiveBack give_back = nullptr;
 constinit Atomic<std::uint32_t> asleep{0};  // 1 while the janitor sleeps longer than a short nap, and may be woken
 
+// Both by the futex that locks need: a program in a sandbox may allow itself no call that only sleeps.
 void sleep_up_to(std::uint64_t ns, bool wakeable) {
-  if (wakeable) {
-    asleep.store(1, std::memory_order_seq_cst);
-    base::sleep_while(&asleep, 1, ns);
-    asleep.store(0, std::memory_order_relaxed);
-  } else {
-    const timespec pause{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-    nanosleep(&pause, nullptr);
-  }
+  const std::uint32_t value = wakeable ? 1 : 0;
+  asleep.store(value, std::memory_order_seq_cst);
+  base::sleep_while(&asleep, value, ns);
+  asleep.store(0, std::memory_order_relaxed);
 }
 
 // The C library puts each thread's static TLS into its stack, that of all libraries loaded at the start.
@@ -136,10 +132,11 @@ void start_janitor() {
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, stack_bytes());
-  // The program's signals are not the janitor's to take.
+  // The program's signals are not the janitor's to take, but that of a sandbox: blocked, it would end the program.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
+  sigdelset(&all, SIGSYS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   if (pthread_create(&thread, &attributes, run, nullptr) != 0) {
