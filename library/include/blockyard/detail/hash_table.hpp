@@ -91,15 +91,15 @@ using TagBytes [[gnu::vector_size(16), gnu::may_alias]] = std::uint8_t;
 [[nodiscard]] inline SlotSet<std::uint32_t, 0> slots_of(TagBytes equal) noexcept { return portable_slots_of(equal); }
 #endif
 
-[[nodiscard]] inline TagBytes tags_equal(const void* chunk, std::uint8_t tag) noexcept {
-  return reinterpret_cast<TagBytes>(*static_cast<const TagBytes*>(chunk) == tag);
+[[nodiscard]] inline TagBytes tags_equal(const void* chunk, std::uint32_t tag) noexcept {
+  return reinterpret_cast<TagBytes>(*static_cast<const TagBytes*>(chunk) == static_cast<std::uint8_t>(tag));
 }
 /// The slots whose tag is `tag`. `chunk` is aligned to 16 bytes and begins with the tags.
-[[nodiscard]] inline auto slots_with(const void* chunk, std::uint8_t tag) noexcept {
+[[nodiscard]] inline auto slots_with(const void* chunk, std::uint32_t tag) noexcept {
   return slots_of(tags_equal(chunk, tag));
 }
 /// Sets the tag of a slot. It stores all tags: the next comparison would wait long for a store of one.
-inline void set_tag(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
+inline void set_tag(void* chunk, unsigned slot, std::uint32_t tag) noexcept {
   alignas(32) static constexpr std::array<std::uint8_t, 32> masks = [] {
     std::array<std::uint8_t, 32> made{};
     made[16] = 0xff;
@@ -108,7 +108,7 @@ inline void set_tag(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
   TagBytes mask;
   std::memcpy(&mask, masks.data() + 16 - slot, sizeof mask);
   TagBytes& tags = *static_cast<TagBytes*>(chunk);
-  tags = (tags & ~mask) | (mask & tag);
+  tags = (tags & ~mask) | (mask & static_cast<std::uint8_t>(tag));
 }
 
 /// What mix() multiplies by: digits of pi, and the constants of G. Steele's SplitMix64. Each of them puts the numbers
@@ -178,7 +178,7 @@ class HashTable {
   /// Calls `matches(link)` for entries that have probably this hash, until it returns true.
   template <class Matches>
   [[nodiscard, gnu::always_inline]] Place find(std::uint64_t hash, Matches&& matches) const {
-    const std::uint8_t tag = tag_of(hash);
+    const std::uint32_t tag = tag_of(hash);
     std::uint64_t at = hash;
     do {
       Chunk& chunk = chunks_[at & mask_];
@@ -197,7 +197,7 @@ class HashTable {
 
   /// Enters a link; there must be room. How many full chunks it passed.
   unsigned insert(std::uint64_t hash, Link link) noexcept {
-    const std::uint8_t tag = tag_of(hash);
+    const std::uint32_t tag = tag_of(hash);
     std::uint64_t at = hash;
     for (unsigned passed = 0;; ++passed) {
       Chunk& chunk = chunks_[at & mask_];
@@ -215,13 +215,9 @@ class HashTable {
 
   /// Removes what find() found for this hash.
   void erase(Place place, std::uint64_t hash) noexcept {
-    const std::uint8_t tag = tag_of(hash);
     set_tag(place.chunk, place.slot, 0);
-    for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag)) {
-      Chunk& passed = chunks_[at & mask_];
-      if (!is_greatest(passed, tag)) [[likely]] {
-        passed.overflows = (passed.overflows - count_of(tag, 1)) & all_counts;
-      }
+    if (&chunks_[hash & mask_] != place.chunk) [[unlikely]] {
+      subtract_up_to(place.chunk, hash);
     }
   }
 
@@ -319,7 +315,7 @@ class HashTable {
         if (search == 0) {
           return false;
         }
-        const std::uint8_t tag = tag_of(hash);
+        const std::uint32_t tag = tag_of(hash);
         for (std::size_t chunk = 0; chunk + 1 < search; ++chunk) {
           ++passed[(hash + chunk * step_of(tag)) & mask_][tag % counts];
         }
@@ -330,7 +326,7 @@ class HashTable {
       const Chunk& chunk = chunks_[i];
       const auto free = static_cast<std::size_t>(std::count(chunk.tags.begin(), chunk.tags.end(), 0));
       used += chunk_slots - free;
-      for (std::uint8_t tag = 0; tag < counts; ++tag) {
+      for (std::uint32_t tag = 0; tag < counts; ++tag) {
         if (!is_greatest(chunk, tag) &&
             (chunk.overflows & count_of(tag, greatest_count)) != count_of(tag, passed[i][tag])) {
           return false;
@@ -354,20 +350,32 @@ class HashTable {
   // A table without memory: every search ends here at once.
   static constexpr Chunk no_chunk{};
 
-  [[nodiscard]] static std::uint8_t tag_of(std::uint64_t hash) noexcept {
-    return static_cast<std::uint8_t>(std::max(hash >> 56, std::uint64_t{1}));
+  // 32 bits: GCC keeps a byte on the stack as one byte and loads four, which has to wait for that store.
+  [[nodiscard]] static std::uint32_t tag_of(std::uint64_t hash) noexcept {
+    return static_cast<std::uint32_t>(std::max(hash >> 56, std::uint64_t{1}));
   }
-  [[nodiscard]] static std::uint64_t step_of(std::uint8_t tag) noexcept { return 2 * std::uint64_t{tag} + 1; }
+  [[nodiscard]] static std::uint64_t step_of(std::uint32_t tag) noexcept { return 2 * std::uint64_t{tag} + 1; }
   // A number at the place of a tag's overflow count.
-  [[nodiscard]] static std::uint32_t count_of(std::uint8_t tag, std::uint32_t number) noexcept {
+  [[nodiscard]] static std::uint32_t count_of(std::uint32_t tag, std::uint32_t number) noexcept {
     return number << (tag % counts * count_bits);
   }
-  [[nodiscard]] static bool is_greatest(const Chunk& chunk, std::uint8_t tag) noexcept {
+  [[nodiscard]] static bool is_greatest(const Chunk& chunk, std::uint32_t tag) noexcept {
     return (~chunk.overflows & count_of(tag, greatest_count)) == 0;
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return mask_ == 0 ? offsetof(Chunk, links) + chunks_->room * sizeof(Link)
                       : (std::size_t{mask_} + 1) * sizeof(Chunk);
+  }
+
+  // Takes an entry out of the overflow counts of the chunks that it passed. Out of line, since it is rare.
+  [[gnu::noinline]] void subtract_up_to(const Chunk* chunk, std::uint64_t hash) noexcept {
+    const std::uint32_t tag = tag_of(hash);
+    for (std::uint64_t at = hash; &chunks_[at & mask_] != chunk; at += step_of(tag)) {
+      Chunk& passed = chunks_[at & mask_];
+      if (!is_greatest(passed, tag)) [[likely]] {
+        passed.overflows = (passed.overflows - count_of(tag, 1)) & all_counts;
+      }
+    }
   }
 
   // Gives a table without memory `chunks` chunks, or one with room for `room`.
