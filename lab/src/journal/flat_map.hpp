@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "journal/large_table.hpp"
+
 namespace blockyard::journal {
 
 /// Open addressing with linear probing. Erasing shifts the following entries back (Knuth, TAOCP 3, 6.4, algorithm R),
@@ -79,6 +81,7 @@ class FlatMap {
     std::uint64_t key = 0;  ///< 0: empty
     Value value{};
   };
+  using Slots = std::vector<Slot, LargeTableAllocator<Slot>>;
 
   // Two multiplications: after one alone (Fibonacci hashing), keys at regular strides, as addresses are, make long runs
   // of taken slots. The multipliers are 2^64 over the golden ratio and one of SplitMix64's; the high bits are the best.
@@ -93,7 +96,7 @@ class FlatMap {
   }
 
   void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
+    Slots old(slots_.size() * 2);
     old.swap(slots_);
     set_size();
     for (const auto& slot : old) {
@@ -104,7 +107,7 @@ class FlatMap {
     }
   }
 
-  std::vector<Slot> slots_;
+  Slots slots_;
   std::size_t size_ = 0;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;

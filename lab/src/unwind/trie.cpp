@@ -14,10 +14,13 @@ std::uint32_t Trie::add(std::uint64_t digest) {
 }
 
 bool Trie::grow() {
+  constexpr std::size_t huge_page = std::size_t{1} << 21;
   const std::size_t capacity = table_ == nullptr ? first_capacity : 2 * (mask_ + 1);
   void* memory = mmap(nullptr, capacity * sizeof(Entry), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
+  // A table of many stacks is read at random: in small pages each look-up would miss the TLB.
+  if (capacity * sizeof(Entry) >= huge_page) madvise(memory, capacity * sizeof(Entry), MADV_HUGEPAGE);
   Entry* const old = table_;
   const std::size_t old_capacity = table_ == nullptr ? 0 : mask_ + 1;
   table_ = static_cast<Entry*>(memory);

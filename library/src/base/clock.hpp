@@ -55,7 +55,7 @@ inline std::uint64_t ticks_after() {
 bool ticks_are_invariant();
 
 /// Ticks per nanosecond, to 6 digits, measured once per process against CLOCK_MONOTONIC_RAW (a virtual machine's CPUID
-/// does not have it). The first call takes 100 ms. Thread-safe.
+/// does not have it). The first call takes 25 ms. Thread-safe.
 double ticks_per_ns();
 
 /// The same, measured now over `milliseconds`. Shorter is coarser: 10 ms gives 4 to 5 digits.

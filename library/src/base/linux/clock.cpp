@@ -83,7 +83,7 @@ double calibrate_ticks_per_ns(unsigned milliseconds) {
 }
 
 double ticks_per_ns() {
-  static const double value = calibrate_ticks_per_ns(100);
+  static const double value = calibrate_ticks_per_ns(25);
   return value;
 }
 
