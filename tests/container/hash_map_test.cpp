@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -46,6 +47,39 @@ TEST(HashMap, an_entry_keeps_its_address_while_the_map_grows) {
   }
   EXPECT_EQ(map.getptr(0), first);
   EXPECT_EQ(*first, 7);
+}
+
+/// A map from numbers to values of so many bytes, each aligned to one, two or four.
+template <class Part, std::size_t Parts>
+void every_entry_is_found() {
+  using Value = std::array<Part, Parts>;
+  HashMap<Part, Value> map;
+  EXPECT_EQ(map.block_alignment() % 8, 0u);
+  for (int i = 0; i < 100; ++i) {
+    map.insert(static_cast<Part>(i), Value{static_cast<Part>(i)});
+  }
+  for (int i = 0; i < 100; ++i) {
+    const Value* const value = map.getptr(static_cast<Part>(i));
+    ASSERT_TRUE(value != nullptr && (*value)[0] == static_cast<Part>(i)) << sizeof(Value) << " bytes, entry " << i;
+  }
+}
+
+TEST(HashMap, entries_of_any_size_and_alignment_are_found) {
+  every_entry_is_found<signed char, 1>();
+  every_entry_is_found<signed char, 2>();
+  every_entry_is_found<short, 5>();
+  every_entry_is_found<int, 2>();
+  every_entry_is_found<int, 4>();
+  every_entry_is_found<long long, 3>();
+  every_entry_is_found<long double, 1>();
+}
+
+TEST(HashMap, naming_a_key_enters_it) {
+  HashMap<int, int> map;
+  map[1];
+  const int key = 2;
+  map[key];
+  EXPECT_EQ(keys_of(map), (std::vector<int>{1, 2}));
 }
 
 TEST(HashMap, get_of_a_missing_key_throws_and_getptr_is_null) {

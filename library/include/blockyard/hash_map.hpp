@@ -19,6 +19,7 @@
 #ifndef BLOCKYARD_HASH_MAP_HPP
 #define BLOCKYARD_HASH_MAP_HPP
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +50,8 @@ class HashMap {
   static constexpr bool has_spread_hashes = std::is_same_v<Hasher, HasherDefault> && container::String<K>;
   using Order = container::NodeOrder<Node, NodeLink>;
 
-  // Links of the table count in units of 8 bytes, whatever the node's type.
-  struct alignas(8) alignas(KeyValue<K, V>) Node : container::OrderLinks<NodeLink> {
+  // Links of the table count in units of 8 bytes, whatever the node's type. One alignas: of two, GCC takes the last.
+  struct alignas(std::max(alignof(KeyValue<K, V>), std::size_t{8})) Node : container::OrderLinks<NodeLink> {
     template <class... Arguments>
     explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
 
@@ -124,8 +125,8 @@ class HashMap {
   Iterator insert(K&& key, V&& value, bool front = false) { return assign(front, std::move(key), std::move(value)); }
 
   /// The value of a key, inserted as V() if it is not there.
-  [[nodiscard]] V& operator[](const K& key) { return at_or_added(key); }
-  [[nodiscard]] V& operator[](K&& key) { return at_or_added(std::move(key)); }
+  V& operator[](const K& key) { return at_or_added(key); }
+  V& operator[](K&& key) { return at_or_added(std::move(key)); }
 
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] V& get(const K& key) {

@@ -43,7 +43,7 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<
   Element* insert(K&& key, V&& value) { return assign(std::move(key), std::move(value)); }
 
   /// The value of a key, inserted as V() if it is not there.
-  [[nodiscard]] V& operator[](const K& key) { return this->find_or_add(key, std::in_place, key)->value(); }
+  V& operator[](const K& key) { return this->find_or_add(key, std::in_place, key)->value(); }
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] const V& operator[](const K& key) const {
     const Element* const element = this->find(key);
