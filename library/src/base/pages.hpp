@@ -65,8 +65,7 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes);
 std::size_t memory_of_machine();
 
 struct MemoryRoom {
-  static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
-  std::uint64_t bytes;  ///< the process's control groups may take so many more; no_limit: none is known
+  std::uint64_t bytes;  ///< the process's control groups may take so many more; the greatest number: no limit is known
   unsigned pressure;    ///< percent of the last ten seconds in which something there waited for memory
 };
 

@@ -44,23 +44,18 @@ void Maintenance::forget() {
 
 // What stands ready must not be what takes a control group to its limit. An eighth of what the group has left may, free
 // memory counted as left, so that giving it back changes nothing; under pressure no more than serves any one block.
-// Without a limit nothing is read again: the program may have forbidden itself to open files, on pain of its end.
 void Maintenance::look_at_limits(std::uint16_t tick) {
   constexpr std::uint16_t ticks_between = 32;  // half a second
   constexpr unsigned high_pressure = 10;       // percent of the time
-  const char* root = memory_root.load(std::memory_order_relaxed);
-  if (root == nullptr || static_cast<std::uint16_t>(tick - looked_at_) < ticks_between) {
+  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between) {
     return;
   }
   looked_at_ = tick;
   // Files are read, where a thread may be cancelled: `working` would stay taken.
   int cancelled = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
-  const base::MemoryRoom room = base::memory_room(root);
+  const base::MemoryRoom room = base::memory_room(memory_root.load(std::memory_order_relaxed));
   pthread_setcancelstate(cancelled, nullptr);
-  if (room.bytes == base::MemoryRoom::no_limit) {
-    memory_root.compare_exchange_strong(root, nullptr, std::memory_order_relaxed);
-  }
   const PageHeap::Totals now = supply_.pages.totals();
   std::uint64_t most = ((room.bytes >> page_shift) + now.ready + now.dirty) / 8;
   if (room.pressure >= high_pressure) {

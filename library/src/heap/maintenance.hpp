@@ -41,8 +41,7 @@ class Maintenance {
   /// threads' frees into it and its empty slabs go back, and so do the depot's magazines. O(what it keeps).
   void give_back_kept(ThreadHeap* heap);
 
-  /// What comes before the paths from which the limits of the process's memory are read, set by tests. Null: they are
-  /// not read, since there were none.
+  /// For tests: what comes before the paths from which the limits of the process's memory are read.
   Atomic<const char*> memory_root{""};
 
   base::Mutex sweep_lock;  ///< held while parked heaps are worked on, by walkers, and across a fork

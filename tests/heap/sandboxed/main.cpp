@@ -1,7 +1,7 @@
 // Why: a decoder or a server's worker allows itself a few system calls, those that memory needs with glibc among them,
 // and is killed at any other. In a program with one thread the heap must do with these, also where it grows. With more
-// threads the janitor must, once it runs; of a control group with a limit it reads files, where the program's handler
-// of SIGSYS, which may open them elsewhere, must be called.
+// threads the janitor must, once it runs; it reads the control groups' files, where the program's handler of SIGSYS,
+// which may open them elsewhere, must be called.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

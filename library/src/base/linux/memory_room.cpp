@@ -15,7 +15,7 @@ namespace blockyard::base {
 
 namespace {
 
-constexpr std::uint64_t no_limit = MemoryRoom::no_limit;
+constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
 // The beginning of a file as text; false where it can't be read.
 template <std::size_t Room>
