@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -72,7 +71,7 @@ inline void print(const std::string& text) {
 inline std::uint64_t nanoseconds(double seconds, const char* option) {
   constexpr double most_s = 9e9;
   if (!(seconds >= 0 && seconds <= most_s)) throw Error(std::string(option) + " must be a time of 0 s or later");
-  return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
+  return to_ns(seconds);
 }
 
 }  // namespace blockyard::journal::command

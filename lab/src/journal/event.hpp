@@ -1,6 +1,7 @@
 // What a journal is made of: events, threads and the header that describes the recorded program.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -25,6 +26,9 @@ enum class Kind : std::uint8_t {
 inline constexpr std::uint64_t most_block_bytes = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t no_block = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::uint32_t no_site = std::numeric_limits<std::uint32_t>::max();
+
+/// A journal's time, from seconds as people give them.
+inline std::uint64_t to_ns(double seconds) { return static_cast<std::uint64_t>(std::llround(seconds * 1e9)); }
 
 /// Blocks are dense: the n-th event of a journal that gives a block (allocations and reallocates, preamble included)
 /// gives block n, counted from 0. `time_ns` never falls from one event to the next.

@@ -7,7 +7,7 @@
 namespace blockyard::journal {
 
 namespace {
-std::string hex(std::uint64_t address) {
+std::string address_text(std::uint64_t address) {
   char text[19];
   std::snprintf(text, sizeof text, "0x%" PRIX64, address);
   return text;
@@ -58,8 +58,8 @@ void Walker::give(const Event& event, bool has_addresses) {
   if (has_addresses && address == 0) fail("block " + std::to_string(event.block) + " has no address");
   if (address != 0 && !addresses_.insert(address, event.block)) {
     const std::uint64_t other = *addresses_.find(address);
-    fail("address " + hex(address) + " is live twice: block " + std::to_string(other) + ", allocated by event " +
-         std::to_string(live_.find(other + 1)->event) + ", still lives there");
+    fail("address " + address_text(address) + " is live twice: block " + std::to_string(other) +
+         ", allocated by event " + std::to_string(live_.find(other + 1)->event) + ", still lives there");
   }
   live_.insert(event.block + 1, {address, events_});
   ++blocks_;

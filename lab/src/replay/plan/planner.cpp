@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdio>
 
 namespace blockyard::replay {
@@ -10,14 +9,13 @@ namespace {
 
 using journal::Event;
 using journal::Kind;
+using journal::to_ns;
 
 std::string seconds(std::uint64_t ns) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(ns) / 1e9);
   return text;
 }
-
-std::uint64_t to_ns(double s) { return static_cast<std::uint64_t>(std::llround(s * 1e9)); }
 
 // Far enough ahead that the table's cache line has arrived when its turn comes.
 constexpr std::size_t lookups_ahead = 12;

@@ -1,7 +1,6 @@
 #include "replay/plan/route_review.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -14,6 +13,7 @@ namespace {
 using journal::Event;
 using journal::Kind;
 using journal::RouteKind;
+using journal::to_ns;
 
 constexpr std::uint32_t forever = none;
 static_assert(forever == std::numeric_limits<std::uint32_t>::max(), "an end that no event comes after");
@@ -30,8 +30,6 @@ bool is_local(RouteKind kind) { return is_temp(kind) || kind == RouteKind::keep;
 
 /// Whether the end of a frame matters to it.
 bool ends_with_frames(RouteKind kind) { return is_temp(kind) || kind == RouteKind::temp_job; }
-
-std::uint64_t to_ns(double s) { return static_cast<std::uint64_t>(std::llround(s * 1e9)); }
 
 std::uint64_t alignment_of(const Event& event) { return event.kind == Kind::allocate_aligned ? event.alignment : 16; }
 
