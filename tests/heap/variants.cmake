@@ -8,6 +8,16 @@ macro(blockyard_heap_sources sources)
   list(APPEND ${sources} ${base_sources})
 endmacro()
 
+# The heap's sources of a target compiled as one, in a fifth of the time. Not those of the calls, which a checked build
+# compiles under two names; nor `also`.
+function(blockyard_heap_as_one name also)
+  set(apart malloc_api arena_api statistics_api)
+  list(TRANSFORM apart PREPEND ${PROJECT_SOURCE_DIR}/library/src/heap/)
+  list(TRANSFORM apart APPEND .cpp)
+  set_source_files_properties(${apart} ${also} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+endfunction()
+
 # A test program:
 #   blockyard_heap_variant(NAME SOURCES ... DEFINITIONS ... OPTIONS ... OBJECTS ...)
 #   OPTIONS go to the compiler and the linker. With WITHOUT_HEAP: none of the heap's sources but those among SOURCES.
@@ -20,6 +30,9 @@ function(blockyard_heap_variant name)
     blockyard_heap_sources(sources)
   endif()
   add_executable(${name} ${arg_SOURCES} ${sources})
+  if(NOT arg_WITHOUT_HEAP AND NOT arg_OBJECTS)
+    blockyard_heap_as_one(${name} "${arg_SOURCES}")
+  endif()
   target_include_directories(${name} PRIVATE
     ${BLOCKYARD_INCLUDES} ${BLOCKYARD_SOURCES} ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
@@ -35,6 +48,7 @@ endfunction()
 function(blockyard_heap_with_bounds name)
   blockyard_heap_sources(sources)
   add_library(${name} OBJECT ${sources})
+  blockyard_heap_as_one(${name} "")
   target_include_directories(${name} PRIVATE ${BLOCKYARD_INCLUDES} ${BLOCKYARD_SOURCES})
   target_compile_definitions(${name} PUBLIC BLOCKYARD_BOUNDS=1)
   target_compile_options(${name} PRIVATE -fno-builtin)

@@ -16,14 +16,14 @@ namespace blockyard::heap {
 
 namespace {
 
-constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+constexpr auto per_chunk = static_cast<std::uint32_t>(pages_per_chunk);
 
 // A bit for each chunk that asks for small pages, or will where the region asks for huge ones again. Two threads that
 // give parts of one chunk back at once may leave it with the wrong advice: no harm but a chunk on small pages.
 constinit std::array<Atomic<std::uint64_t>, largest_region / chunk_bytes / 64> small_chunks{};
 constinit Atomic<std::uint32_t> small_count{0};
 
-char* address_of(std::uint32_t index) { return region.page_address(std::size_t{index} * chunk); }
+char* address_of(std::uint32_t index) { return region.page_address(std::size_t{index} * per_chunk); }
 
 void keep_small(std::uint32_t index) {
   const std::uint64_t bit = std::uint64_t{1} << (index % 64);
@@ -64,7 +64,7 @@ std::uint64_t thread_time_ns() {
 
 }  // namespace
 
-FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) : chunk_(first_page / chunk) {
+FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) : chunk_(first_page / per_chunk) {
   if (may_try && settings.huge_pages && settings.huge_pages_wait &&
       base::monotonic_ns() >= next_trial.load(std::memory_order_relaxed)) {
     tries_ = true;
@@ -92,9 +92,11 @@ FirstTouch::~FirstTouch() {
 bool give_back(std::uint32_t first_page, std::uint32_t pages) {
   const std::uint32_t end = first_page + pages;
   // The last chunk of a small region may be cut short: it is never whole.
-  const auto is_whole = [&](std::uint32_t index) { return index * chunk >= first_page && (index + 1) * chunk <= end; };
-  const std::uint32_t first = first_page / chunk;
-  const std::uint32_t last = (end - 1) / chunk;
+  const auto is_whole = [&](std::uint32_t index) {
+    return index * per_chunk >= first_page && (index + 1) * per_chunk <= end;
+  };
+  const std::uint32_t first = first_page / per_chunk;
+  const std::uint32_t last = (end - 1) / per_chunk;
   Bound<Loop::chunks_given_back> parts(2);
   for (std::uint32_t index = first; index <= last; ++index) {
     parts.turn();

@@ -26,7 +26,7 @@ constinit Atomic<Phase>& phase = janitor_phase;
 using RunRound = Round (*)(std::uint64_t budget_ns);
 constinit RunRound run_round = nullptr;
 using GiveBack = bool (*)();
-constinit GiveBack give_back = nullptr;
+constinit GiveBack give_back_chunk = nullptr;
 constinit Atomic<std::uint32_t> asleep{0};  // 1 while the janitor sleeps longer than a short nap, and may be woken
 
 // Both by the futex that locks need: a program in a sandbox may allow itself no call that only sleeps.
@@ -74,7 +74,7 @@ void* run(void*) {
 
 void allow_janitor(Round (*round)(std::uint64_t budget_ns), bool (*give_back_a_chunk)()) {
   run_round = round;
-  give_back = give_back_a_chunk;
+  give_back_chunk = give_back_a_chunk;
   Phase seen = phase.load(std::memory_order_relaxed);
   while (seen == Phase::forbidden || seen == Phase::wanted_early) {
     const Phase next = seen == Phase::forbidden ? Phase::absent : Phase::due;
@@ -116,7 +116,7 @@ void give_back_without_janitor() {
   }
   if (const std::uint64_t now = base::monotonic_ns(); now >= due) {
     due = now + 16'000'000;
-    if (give_back()) {
+    if (give_back_chunk()) {
       due = now + 1'000'000;
     }
   }

@@ -50,7 +50,7 @@ void unlink_from_arena(const PageTag& tag) {
   }
 }
 
-void give_back(std::uint32_t page) {
+void give_back_block(std::uint32_t page) {
   if (const PageTag& tag = region.pages[page]; (tag.flags & page_of_arena) != 0) {
     unlink_from_arena(tag);
   }
@@ -98,7 +98,7 @@ void free_run(void* block) {
     report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
   }
   if (!cache_run(thread_heap, block, tag)) {
-    give_back(static_cast<std::uint32_t>(page));
+    give_back_block(static_cast<std::uint32_t>(page));
   }
 }
 
@@ -106,7 +106,7 @@ void free_runs_of(ThreadHeap* arena) {
   Bound<Loop::blocks_of_arena> blocks([&] { return process_supply.pages.totals().used / shortest_run; });
   while (arena->blocks != 0) {
     blocks.turn();
-    give_back(arena->blocks);
+    give_back_block(arena->blocks);
   }
 }
 

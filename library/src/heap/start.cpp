@@ -31,8 +31,8 @@ namespace {
 // That of a libblockyard under a preload is not: it would populate a reserve for nobody.
 bool is_in_use() { return &by_heap_mark == &by_heap_own_mark; }
 
-enum Phase : int { untouched, being_readied, ready, failed };
-constinit Atomic<int> phase{untouched};
+enum StartPhase : int { untouched, being_readied, ready, failed };
+constinit Atomic<int> start_phase{untouched};
 
 // Runs after C++ thread_local destructors. A later destructor may still allocate: the thread then enters again, and
 // this runs once more.
@@ -80,11 +80,11 @@ void after_fork_in_child() {
 }  // namespace
 
 bool initialise() {
-  int seen = phase.load(std::memory_order_acquire);
+  int seen = start_phase.load(std::memory_order_acquire);
   if (seen == ready) {
     return true;
   }
-  if (seen == untouched && phase.compare_exchange_strong(seen, being_readied, std::memory_order_acquire)) {
+  if (seen == untouched && start_phase.compare_exchange_strong(seen, being_readied, std::memory_order_acquire)) {
     base::come_before_other_fork_handlers();
     read_settings();
     link_key = secret();
@@ -103,10 +103,10 @@ bool initialise() {
         make_first_reserve(process_supply);
       }
     }
-    phase.store(done ? ready : failed, std::memory_order_release);
+    start_phase.store(done ? ready : failed, std::memory_order_release);
     return done;
   }
-  while ((seen = phase.load(std::memory_order_acquire)) == being_readied) {
+  while ((seen = start_phase.load(std::memory_order_acquire)) == being_readied) {
     base::yield_thread();
   }
   return seen == ready;

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t slot_count = sampled_slots;
 constexpr std::size_t stack_depth = 12;
 constexpr std::size_t slot_bytes = 2 * page_bytes;  // its page, and the one behind it that nobody may touch
-constexpr unsigned char fill = 0xFA;
+constexpr unsigned char fill_byte = 0xFA;
 constexpr std::size_t filled = 16;  // bytes before a block; behind it all to the end of its page
 
 enum State : int { unused, live, changing, freed };
@@ -112,8 +112,8 @@ Slot& live_slot(const char* doing, const void* pointer) {
   return slot;
 }
 
-bool is_filled(const char* from, const char* to) {
-  return std::all_of(from, to, [](char byte) { return static_cast<unsigned char>(byte) == fill; });
+bool holds_fill(const char* from, const char* to) {
+  return std::all_of(from, to, [](char byte) { return static_cast<unsigned char>(byte) == fill_byte; });
 }
 
 // What would have happened without us. A handler of the program's stays behind ours, which goes on watching.
@@ -205,9 +205,9 @@ void* allocate_sampled(std::size_t size, std::size_t alignment) {
     // At the end of its page, where most go wrong, or at its beginning.
     const bool at_end = draw() % 4 != 0;
     char* const block = page + (at_end ? (page_bytes - size) & ~(alignment - 1) : 0);
-    std::memset(block - std::min(filled, static_cast<std::size_t>(block - page)), fill,
+    std::memset(block - std::min(filled, static_cast<std::size_t>(block - page)), fill_byte,
                 std::min(filled, static_cast<std::size_t>(block - page)));
-    std::memset(block + size, fill, static_cast<std::size_t>(page + page_bytes - block) - size);
+    std::memset(block + size, fill_byte, static_cast<std::size_t>(page + page_bytes - block) - size);
     slot.block = block;
     slot.size = static_cast<std::uint32_t>(size);
     note(&slot.allocated);
@@ -225,10 +225,10 @@ void free_sampled(void* pointer) {
   }
   const char* const block = slot.block;
   const char* const page = page_of_slot(slot_of(block));
-  if (!is_filled(block + slot.size, page + page_bytes)) {
+  if (!holds_fill(block + slot.size, page + page_bytes)) {
     report("something was written behind the end of a block", block, slot);
   }
-  if (!is_filled(block - std::min(filled, static_cast<std::size_t>(block - page)), block)) {
+  if (!holds_fill(block - std::min(filled, static_cast<std::size_t>(block - page)), block)) {
     report("something was written before the beginning of a block", block, slot);
   }
   note(&slot.released);
