@@ -16,11 +16,17 @@ setup: ## install what building needs: Debian packages, and .venv
 build: setup ## build/release, and the command line: .venv/bin/blockyard
 	@scripts/build release -DBLOCKYARD_TESTS=OFF
 
-demo: ## replay a real game on every allocator (AGAIN=1, ALL=1)
+everything = $(filter-out 0,$(ALL))
+demo: ## replay a real game on eight allocators (AGAIN=1, ALL=1)
 	@scripts/install-packages build lab
+	@$(MAKE) --no-print-directory -j2 demo-venv demo-build
+	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again) $(if $(everything),--all)
+# pip mostly waits for the network.
+.PHONY: demo-venv demo-build
+demo-venv:
 	@scripts/setup-venv
-	@scripts/build release -DBLOCKYARD_TESTS=OFF --target blockyard-demo
-	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again) $(if $(filter-out 0,$(ALL)),--all)
+demo-build:
+	@scripts/build release -DBLOCKYARD_TESTS=OFF --target blockyard-demo $(if $(everything),blockyard-crates)
 
 check: ## the tests of what changed, in three minutes (BASE=main)
 	@scripts/install-packages build lab test

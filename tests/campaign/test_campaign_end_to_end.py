@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from stacked import Journal
 from the_command import blockyard
 
-from blockyard import native
+from blockyard import allocators, native
 from blockyard.analysis.sites import Sites
 from blockyard.campaign import demo
 from blockyard.commands import demo as demo_command
@@ -197,8 +197,8 @@ def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("duration", "variants", "extent", "repeats"),
     [
-        (60.0, 12, demo.DEFAULTS, 3),
-        (60.0, 8, demo.DEFAULTS, 5),
+        (60.0, len(demo.DEFAULTS.allocators), demo.DEFAULTS, 3),
+        (60.0, 5, demo.DEFAULTS, 5),
         (60.0, 22, demo.ALL, 3),
         (60.0, 40, demo.ALL, 2),
         (0.5, 22, demo.ALL, 5),
@@ -211,6 +211,13 @@ def test_the_demo_takes_as_many_repeats_as_its_time_allows(
     assert found == repeats
     assert 0 < length <= duration
     assert variants * found * length < extent.planned_s
+
+
+def test_the_first_demo_asks_for_no_crate_and_all_of_them_for_every_allocator() -> None:
+    known = allocators.load()
+    crates = {name for name, allocator in known.items() if allocator.origin.startswith("crate ")}
+    assert crates and set(demo.DEFAULTS.allocators) == set(known) - crates
+    assert demo.ALL.allocators == ("all",)
 
 
 @pytest.mark.parametrize(("busiest", "begin"), [(0.0, 0.0), (10.0, 8.8), (20.0, 18.0)])
@@ -245,7 +252,7 @@ def test_a_stored_demo_of_the_defaults_is_not_shown_as_one_of_all_variants(small
     assert CliRunner().invoke(demo_command.command, ["-o", str(small_demo)]).exit_code == 0
     refused = CliRunner().invoke(demo_command.command, ["--all", "-o", str(small_demo)])
     assert isinstance(refused.exception, UserError)
-    assert "'blockyard demo --all --again' measures their variants too" in str(refused.exception)
+    assert "'blockyard demo --all --again' measures the others and all variants too" in str(refused.exception)
 
 
 def test_the_demo_refuses_a_wrong_place_before_it_says_how_long_it_takes(tmp_path: Path) -> None:

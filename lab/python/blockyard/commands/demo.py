@@ -1,4 +1,4 @@
-"""blockyard demo: the bundled journal on every allocator, with the verdict and its figures."""
+"""blockyard demo: the bundled journal on eight allocators, with the verdict and its figures."""
 
 import os
 import signal
@@ -19,15 +19,17 @@ from blockyard.files import whole_text
 
 
 @click.command(
-    short_help="A real game on every allocator, compared, in two minutes.", epilog="Example: blockyard demo --again"
+    short_help="A real game on eight allocators, compared, in a minute.", epilog="Example: blockyard demo --again"
 )
 @click.option("--again", is_flag=True, help="Measure again instead of showing the stored result.")
-@click.option("--all", "everything", is_flag=True, help="Prefaulted variants too, and every table and picture.")
+@click.option(
+    "--all", "everything", is_flag=True, help="All allocators and their prefaulted variants, every table and picture."
+)
 @options.output_folder("Folder for the result.  [demo/ in a checkout, else blockyard-demo/]", required=False)
 def command(again: bool, everything: bool, output: Path | None) -> None:
-    """Replay a stretch of a real game on every allocator, and say which would help it.
+    """Replay a stretch of a real game on eight allocators, and say which would help it.
 
-    Takes about two minutes; a second call shows the stored result.
+    Takes about a minute; a second call shows the stored result.
     """
     folder = output or demo.default_folder()
     if again:
