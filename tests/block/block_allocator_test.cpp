@@ -293,6 +293,16 @@ TEST(BlockResource, serves_pmr_containers_and_passes_large_requests_on) {
   EXPECT_EQ(resource.statistics().live_blocks, 0u);
 }
 
+TEST(BlockResource, a_request_beyond_the_address_space_goes_upstream_and_gets_no_small_block) {
+  block_resource resource(std::pmr::null_memory_resource());
+  for (const unsigned less : {0u, 1u, 14u, 15u, 16u, 500u, 4095u}) {
+    for (const unsigned alignment : {1u, 16u, 512u, 4096u}) {
+      EXPECT_THROW((void)resource.allocate(static_cast<std::size_t>(-1) - less, alignment), std::bad_alloc);
+    }
+  }
+  EXPECT_EQ(resource.statistics().live_blocks, 0u);
+}
+
 TEST(StdAllocator, serves_the_standard_containers) {
   std::list<std::string, allocator<std::string>> list{"a", "b"};
   std::map<int, int, std::less<>, allocator<std::pair<const int, int>>> map;
@@ -322,6 +332,8 @@ TEST(PagedAllocator, constructs_counts_and_destroys) {
 TEST(Allocator, more_objects_than_addresses_throw_as_with_the_standards_allocator) {
   EXPECT_THROW((void)blockyard::allocator<long>().allocate(static_cast<std::size_t>(-1) / 2),
                std::bad_array_new_length);
+  // The standard library rounds such a size up to the alignment, which overflows.
+  EXPECT_THROW((void)blockyard::allocator<char>().allocate(static_cast<std::size_t>(-1)), std::bad_array_new_length);
 }
 
 }  // namespace blockyard

@@ -107,6 +107,38 @@ TEST(List, what_was_moved_from_goes_on_with_the_allocator_that_it_shared) {
   EXPECT_EQ(list.front()->get(), 3);
 }
 
+TEST(List, an_allocator_whose_blocks_lie_where_links_do_not_reach_is_refused) {
+  struct Pair {
+    int first;
+    int second;
+  };
+  // Elements of 16 bytes are linked in units of 8 bytes, elements of 12 in units of 4.
+  using Pairs = List<Pair, DirectBlocks>;
+  using Numbers = List<int, DirectBlocks>;
+  ASSERT_EQ(Pairs::block_bytes(), 16u);
+  ASSERT_EQ(Numbers::block_bytes(), 12u);
+  BlockAllocator twenty(20, 4);
+  BlockAllocator twenty_four(24, 4);
+  EXPECT_THROW(Pairs list(twenty), std::invalid_argument);
+  EXPECT_THROW(Numbers list(twenty_four), std::invalid_argument);
+  Pairs pairs(twenty_four);
+  Numbers numbers(twenty);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 300; ++i) {
+      pairs.push_back({i, -i});
+      numbers.push_back(i);
+    }
+    int expected = 0;
+    for (const Pair& pair : pairs) {
+      EXPECT_EQ(pair.first, expected++);
+    }
+    EXPECT_EQ(expected, 300);
+    EXPECT_EQ(numbers.get(299), 299);
+    pairs.clear();
+    numbers.clear();
+  }
+}
+
 TEST(List, what_was_moved_from_with_an_allocator_of_its_own_makes_another) {
   List<int, DirectBlocks> list{1};
   List<int, DirectBlocks> moved(std::move(list));

@@ -4,7 +4,7 @@
 /// Single objects of up to 1 MiB come from the static pools, with the bounds of static_block_allocator.hpp. Arrays,
 /// such as a hash table's buckets, come from operator new. The allocator is empty, all instances are equal, and any
 /// thread may free. allocate() throws std::bad_alloc when memory is exhausted, std::bad_array_new_length for more
-/// objects than addresses.
+/// objects than half of the address space holds.
 #ifndef BLOCKYARD_ALLOCATOR_HPP
 #define BLOCKYARD_ALLOCATOR_HPP
 
@@ -34,7 +34,7 @@ class allocator {
         return static_cast<T*>(TypedStaticBlockAllocator<T>::allocate());
       }
     }
-    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+    if (count > std::size_t{std::numeric_limits<std::ptrdiff_t>::max()} / sizeof(T)) {
       block::throw_bad_array_new_length();
     }
     return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}));

@@ -72,9 +72,12 @@ struct DirectBlocks {
     static constexpr bool can_chain = true;
 
     constexpr For() noexcept = default;
-    /// Shares `blocks`, which must outlive the container. Throws std::invalid_argument if its blocks do not fit a Node.
+    /// Shares `blocks`, which must outlive the container. Throws std::invalid_argument if its blocks do not fit a Node,
+    /// or if only one of the block's and the Node's strides is a multiple of 8: their links then differ.
     For(BlockAllocator& blocks) : tagged_(reinterpret_cast<std::uintptr_t>(&blocks)) {  // NOLINT: converts
-      if (!blocks.fits(sizeof(Node), alignof(Node))) {
+      constexpr std::size_t stride = block::stride_of(sizeof(Node), alignof(Node));
+      if (!blocks.fits(sizeof(Node), alignof(Node)) ||
+          block::near_shift_of(blocks.block_bytes()) != block::near_shift_of(stride)) {
         block::throw_invalid_argument("blockyard: the blocks of this BlockAllocator don't fit the container's nodes");
       }
     }

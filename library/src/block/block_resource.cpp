@@ -40,6 +40,9 @@ by_block_statistics block_resource::statistics() const noexcept {
 }
 
 BlockAllocator* block_resource::blocks_for(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > largest_block) {
+    return nullptr;  // before rounding, which may overflow
+  }
   const std::size_t reach = block::stride_of(bytes, alignment < step ? step : alignment);
   // The block is aligned, since the stride is a multiple of the alignment and slabs are aligned to more.
   return reach <= largest_block ? &blocks_[reach / step - 1] : nullptr;
