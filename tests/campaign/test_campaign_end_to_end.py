@@ -220,6 +220,10 @@ def test_the_first_demo_asks_for_no_crate_and_all_of_them_for_every_allocator() 
     assert demo.ALL.allocators == ("all",)
 
 
+def test_the_first_demo_has_the_three_repeats_that_a_verdict_needs() -> None:
+    assert demo.plan(demo.journal(), demo.DEFAULTS).repeats == 3
+
+
 @pytest.mark.parametrize(("busiest", "begin"), [(0.0, 0.0), (10.0, 8.8), (20.0, 18.0)])
 def test_the_demo_shows_the_journals_busiest_frame(busiest: float, begin: float) -> None:
     assert demo.around(busiest, 2.0, 20.0) == begin

@@ -231,6 +231,18 @@ TEST(Temp, a_scope_whose_frame_has_ended_does_nothing) {
   });
 }
 
+TEST(Temp, a_mark_beyond_the_region_does_nothing) {
+  on_a_new_thread([] {
+    void* const block = temp_allocate(64, 8);
+    by_temp_mark mark = by_temp_mark_now();
+    for (const std::size_t position : {mark.position + 1, SIZE_MAX / 2, SIZE_MAX - 64, SIZE_MAX}) {
+      mark.position = position;
+      by_temp_rewind(mark);
+    }
+    EXPECT_GE(static_cast<char*>(temp_allocate(64, 8)), static_cast<char*>(block) + 64);
+  });
+}
+
 TEST(Temp, a_region_is_used_to_its_last_byte_and_the_next_block_falls_back) {
   const Region region(4096, 0);
   on_a_new_thread([] {

@@ -437,6 +437,9 @@ void by_temp_rewind(by_temp_mark mark) {
   }
   free_outside_after(state, mark.outside);
   TempRegion& region = region_of(state);
+  if (mark.position >= region.next() - region.begin) {
+    return;
+  }
   const std::uintptr_t position = std::max(region.begin + mark.position, state->pinned);
   if (position < region.next()) {
     note_peak(region);
