@@ -30,6 +30,25 @@ std::vector<int> keys_of(const Map& map) {
   return keys;
 }
 
+// Looks up a key in its own map while it is destroyed.
+struct LooksBack {
+  const HashMap<int, LooksBack>* map;
+  int* found;
+  ~LooksBack() { *found += map != nullptr && (map->has(1) || !map->is_empty()) ? 1 : 0; }
+};
+
+TEST(HashMap, destructors_of_entries_find_a_map_that_is_cleared_empty) {
+  int found = 0;
+  HashMap<int, LooksBack> map;
+  for (int i = 0; i < 100; ++i) {
+    map.insert(i, LooksBack{nullptr, &found});
+    map.get(i).map = &map;
+  }
+  map.clear();
+  EXPECT_EQ(found, 0);
+  EXPECT_TRUE(map.invariants_hold());
+}
+
 TEST(HashMap, keeps_the_order_of_insertion_and_replacing_a_value_keeps_the_place) {
   HashMap<int, int> map{{3, 1}, {1, 1}, {2, 1}};
   map.insert(1, 5);

@@ -19,21 +19,25 @@ template <class A>
 struct ListOf {
   using Container = List<std::string, A>;
   static void add(Container& container, int number) { container.push_back(std::to_string(number)); }
+  static void assign_two(Container& container) { container = {"1", "2"}; }
 };
 template <class A>
 struct HashMapOf {
   using Container = HashMap<int, std::string, HasherDefault, ComparatorDefault<int>, A>;
   static void add(Container& container, int number) { container.insert(number, std::to_string(number)); }
+  static void assign_two(Container& container) { container = {{1, "1"}, {2, "2"}}; }
 };
 template <class A>
 struct RBMapOf {
   using Container = RBMap<int, std::string, container::LessDefault, A>;
   static void add(Container& container, int number) { container.insert(number, std::to_string(number)); }
+  static void assign_two(Container& container) { container = {{1, "1"}, {2, "2"}}; }
 };
 template <class A>
 struct RBSetOf {
   using Container = RBSet<std::string, container::LessDefault, A>;
   static void add(Container& container, int number) { container.insert(std::to_string(number)); }
+  static void assign_two(Container& container) { container = {"1", "2"}; }
 };
 
 template <class Of>
@@ -128,6 +132,20 @@ TYPED_TEST(SharingContainer, several_take_from_one_allocator_and_give_back_their
   }
   EXPECT_EQ(blocks.statistics().live_blocks, 0u);
   EXPECT_TRUE(blocks.invariants_hold());
+}
+
+TYPED_TEST(SharingContainer, one_that_a_list_of_values_is_assigned_to_keeps_its_allocator) {
+  using Container = typename TypeParam::Container;
+  BlockAllocator blocks(Container::block_bytes(), Container::block_alignment());
+  Container container(blocks);
+  fill<TypeParam>(container, 0, 100);
+  TypeParam::assign_two(container);
+  EXPECT_EQ(container.size(), 2u);
+  EXPECT_EQ(blocks.statistics().live_blocks, 2u);
+  container = {};
+  fill<TypeParam>(container, 0, 5);
+  EXPECT_EQ(blocks.statistics().live_blocks, 5u);
+  EXPECT_TRUE(container.invariants_hold());
 }
 
 TYPED_TEST(SharingContainer, an_allocator_whose_blocks_are_too_small_is_refused) {

@@ -76,7 +76,7 @@ class HashMap {
   /// Takes its nodes from `blocks` (DirectBlocks: a BlockAllocator&).
   explicit HashMap(Blocks blocks) noexcept : blocks_(std::move(blocks)) {}
   // These two delegate, so that the destructor runs when an entry's constructor throws.
-  HashMap(std::initializer_list<std::pair<K, V>> entries) : HashMap() {
+  HashMap(std::initializer_list<std::pair<K, V>> entries, Blocks blocks = Blocks()) : HashMap(std::move(blocks)) {
     reserve(entries.size());
     for (const std::pair<K, V>& entry : entries) {
       insert(entry.first, entry.second);
@@ -98,7 +98,10 @@ class HashMap {
     swap(taken);
     return *this;
   }
-  HashMap& operator=(std::initializer_list<std::pair<K, V>> entries) { return *this = HashMap(entries); }
+  /// Keeps a shared allocator.
+  HashMap& operator=(std::initializer_list<std::pair<K, V>> entries) {
+    return *this = HashMap(entries, blocks_.for_copy());
+  }
   ~HashMap() { end_nodes(); }
 
   void swap(HashMap& other) noexcept {
@@ -185,11 +188,12 @@ class HashMap {
     return true;
   }
 
-  /// Destroys all entries; keeps table and allocator. O(size + capacity).
+  /// Destroys all entries; keeps table and allocator. An entry's destructor finds an empty map, and must not insert.
+  /// O(size + capacity).
   void clear() noexcept {
     if (size_ != 0) {
-      end_nodes();
       table_.clear();
+      end_nodes();
     }
   }
 

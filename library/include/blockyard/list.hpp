@@ -131,7 +131,7 @@ class List {
   /// Takes its elements from `blocks` (DirectBlocks: a BlockAllocator&).
   explicit List(Blocks blocks) : state_(make_state(std::move(blocks))) {}
   // These two delegate, so that the destructor runs when an element's constructor throws.
-  List(std::initializer_list<T> values) : List() {
+  List(std::initializer_list<T> values, Blocks blocks = Blocks()) : List(std::move(blocks)) {
     for (const T& value : values) {
       push_back(value);
     }
@@ -151,7 +151,10 @@ class List {
     swap(taken);
     return *this;
   }
-  List& operator=(std::initializer_list<T> values) { return *this = List(values); }
+  /// Keeps a shared allocator.
+  List& operator=(std::initializer_list<T> values) {
+    return *this = List(values, state_ == nullptr ? Blocks() : state_->blocks.for_copy());
+  }
   ~List() {
     if (state_ != nullptr) {
       clear();

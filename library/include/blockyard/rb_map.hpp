@@ -27,15 +27,21 @@ namespace blockyard {
 template <class K, class V, class C = container::LessDefault, class A = StaticBlocks>
 class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<K, V>, C, A> {
   using Base = container::OrderedContainer<RBMap, K, KeyValue<K, V>, C, A>;
+  using typename Base::Blocks;
 
  public:
   using Element = typename Base::Element;
   using Base::Base;
   RBMap() = default;
-  RBMap(std::initializer_list<std::pair<K, V>> entries) {
+  RBMap(std::initializer_list<std::pair<K, V>> entries, Blocks blocks = Blocks()) : Base(std::move(blocks)) {
     for (const std::pair<K, V>& entry : entries) {
       insert(entry.first, entry.second);
     }
+  }
+
+  /// Keeps a shared allocator.
+  RBMap& operator=(std::initializer_list<std::pair<K, V>> entries) {
+    return *this = RBMap(entries, this->blocks_for_copy());
   }
 
   /// Inserts a key with a value, or assigns the value if the key is there. The element.

@@ -13,16 +13,20 @@ namespace blockyard {
 template <class T, class C = container::LessDefault, class A = StaticBlocks>
 class RBSet : public container::OrderedContainer<RBSet<T, C, A>, T, const T, C, A> {
   using Base = container::OrderedContainer<RBSet, T, const T, C, A>;
+  using typename Base::Blocks;
 
  public:
   using Element = typename Base::Element;
   using Base::Base;
   RBSet() = default;
-  RBSet(std::initializer_list<T> values) {
+  RBSet(std::initializer_list<T> values, Blocks blocks = Blocks()) : Base(std::move(blocks)) {
     for (const T& value : values) {
       insert(value);
     }
   }
+
+  /// Keeps a shared allocator.
+  RBSet& operator=(std::initializer_list<T> values) { return *this = RBSet(values, this->blocks_for_copy()); }
 
   /// Inserts a value unless it is there. Its element.
   Element* insert(const T& value) { return this->find_or_add(value, value); }

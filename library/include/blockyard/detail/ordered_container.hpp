@@ -41,8 +41,10 @@ class OrderedContainer {
  public:
   class Element;
 
- private:
+ protected:
   using Blocks = typename A::template For<Element>;
+
+ private:
   static constexpr bool is_near = std::is_same_v<typename Blocks::template Link<void>, NearLink<void>>;
   using Links = std::conditional_t<is_near, NearLinks, FarLinks>;
   using Shape = std::conditional_t<is_near, NearShape, FarShape<OrderedContainer>>;
@@ -252,6 +254,8 @@ class OrderedContainer {
   }
 
  protected:
+  [[nodiscard]] Blocks blocks_for_copy() const noexcept { return blocks_.for_copy(); }
+
   /// Where a key is, or else the leaf that it would go to; no node in an empty container.
   struct Place : Tree::Place {
     Element* found = nullptr;  ///< the element that has the key
