@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "blockyard/allocator.hpp"
 #include "blockyard/hash_map.hpp"
 
 namespace blockyard {
@@ -308,6 +309,25 @@ TEST(HashMap, hashes_of_few_bits_are_spread) {
   }
   EXPECT_LE(lower.longest_search(), short_search);
   EXPECT_LE(upper.longest_search(), short_search);
+}
+
+TEST(HashMap, numbers_of_128_bits_that_differ_in_their_upper_half_have_short_searches) {
+  __extension__ using Number = __int128;
+  HashMap<Number, int> map;
+  for (int i = -1000; i < 1000; ++i) {
+    map.insert(Number{i} * (Number{1} << 64), i);
+  }
+  EXPECT_EQ(map.size(), 2000u);
+  EXPECT_EQ(map.get(Number{-7} * (Number{1} << 64)), -7);
+  EXPECT_LE(map.longest_search(), short_search);
+}
+
+TEST(HashMap, strings_with_an_allocator_of_their_own_may_be_keys) {
+  using String = std::basic_string<char, std::char_traits<char>, allocator<char>>;
+  HashMap<String, int> map;
+  map["a"] = 1;
+  map[String(100, 'b')] = 2;
+  EXPECT_EQ(map.get("a") + map.get(String(100, 'b')), 3);
 }
 
 TEST(HashMap, strings_that_differ_in_one_place_have_short_searches) {

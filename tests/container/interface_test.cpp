@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -198,6 +199,37 @@ TEST(Elements, may_be_larger_than_a_page_of_memory) {
   }
   list.clear();
   EXPECT_TRUE(map.invariants_hold());
+}
+
+static_assert(std::is_same_v<RBMap<int, Large>::value_type, KeyValue<int, Large>>);
+static_assert(std::is_same_v<RBSet<int>::value_type, int>);
+
+// As smart pointers of COM are, which give their inside away.
+struct OwnAddressOperator {
+  int number;
+  void operator&() const = delete;  // NOLINT: what is tested
+};
+
+TEST(Elements, may_have_an_address_operator_of_their_own) {
+  List<OwnAddressOperator> list;
+  EXPECT_EQ(list.push_back({1})->operator->()->number, 1);
+  EXPECT_EQ(list.begin()->number, 1);
+  HashMap<int, OwnAddressOperator> map;
+  EXPECT_EQ(map.insert(1, {2})->value.number, 2);
+  EXPECT_EQ(map.get(1).number, 2);
+  RBMap<int, OwnAddressOperator> ordered;
+  EXPECT_EQ((*ordered.insert(1, {3}))->number, 3);
+}
+
+TEST(Elements, may_be_move_only_with_keys_that_are_copied) {
+  const std::string name = "a name";
+  HashMap<std::string, std::unique_ptr<int>> map;
+  EXPECT_EQ(*map.insert(name, std::make_unique<int>(1))->value, 1);
+  RBMap<std::string, std::unique_ptr<int>> ordered;
+  EXPECT_EQ(*ordered.insert(name, std::make_unique<int>(2))->value(), 2);
+  RBMap<std::unique_ptr<int>, int> counts;
+  counts[std::make_unique<int>(3)] = 4;
+  EXPECT_EQ(*counts.front()->key(), 3);
 }
 
 }  // namespace

@@ -26,9 +26,11 @@ struct KeyValue {
 
 namespace container {
 
+__extension__ using Wide = unsigned __int128;
+__extension__ using SignedWide = __int128;
+
 /// Both halves of a product, one over the other: each bit of either factor changes about half of the result.
 [[nodiscard]] inline std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) noexcept {
-  __extension__ using Wide = unsigned __int128;
   const Wide product = Wide{a} * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
@@ -77,8 +79,13 @@ concept String = std::convertible_to<const T&, std::string_view> && requires {
 /// different keys.
 struct HasherDefault {
   template <class T>
-  [[nodiscard]] static std::uint64_t hash(const T& value) noexcept(noexcept(std::hash<T>()(value))) {
-    if constexpr (std::integral<T> || std::is_enum_v<T>) {
+  [[nodiscard]] static std::uint64_t hash(const T& value) noexcept(
+      std::is_nothrow_invocable_v<std::hash<T>, const T&>) {
+    if constexpr (std::is_same_v<T, container::Wide> || std::is_same_v<T, container::SignedWide>) {
+      // Numbers below 2^64 stay as they are. Only some language modes count these types as integers.
+      return static_cast<std::uint64_t>(value) ^
+             container::fold_product(static_cast<std::uint64_t>(value >> 64), 0x243f'6a88'85a3'08d3);
+    } else if constexpr (std::integral<T> || std::is_enum_v<T>) {
       return static_cast<std::uint64_t>(value);
     } else if constexpr (container::String<T>) {
       const std::string_view text = value;

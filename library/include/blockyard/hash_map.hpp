@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -125,6 +126,7 @@ class HashMap {
   /// Inserts a key with a value, or assigns the value if the key is there. A new entry comes last in the order, or
   /// first with `front`.
   Iterator insert(const K& key, const V& value, bool front = false) { return assign(front, key, value); }
+  Iterator insert(const K& key, V&& value, bool front = false) { return assign(front, key, std::move(value)); }
   Iterator insert(K&& key, V&& value, bool front = false) { return assign(front, std::move(key), std::move(value)); }
 
   /// The value of a key, inserted as V() if it is not there.
@@ -144,7 +146,7 @@ class HashMap {
   /// The value of a key, nullptr if it is not there.
   [[nodiscard]] V* getptr(const K& key) {
     Node* const node = lookup(key, hashed(key));
-    return node == nullptr ? nullptr : &node->entry.value;
+    return node == nullptr ? nullptr : std::addressof(node->entry.value);
   }
   [[nodiscard]] const V* getptr(const K& key) const { return const_cast<HashMap*>(this)->getptr(key); }
 

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -87,8 +88,8 @@ class List {
     void set(T&& value) { value_ = std::move(value); }
     [[nodiscard]] T& operator*() noexcept { return value_; }
     [[nodiscard]] const T& operator*() const noexcept { return value_; }
-    [[nodiscard]] T* operator->() noexcept { return &value_; }
-    [[nodiscard]] const T* operator->() const noexcept { return &value_; }
+    [[nodiscard]] T* operator->() noexcept { return std::addressof(value_); }
+    [[nodiscard]] const T* operator->() const noexcept { return std::addressof(value_); }
 
     /// Removes this element from its list and destroys it.
     void erase() noexcept requires is_owned { owner_.get_unchecked()->remove(this); }

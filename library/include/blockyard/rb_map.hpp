@@ -46,10 +46,12 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<
 
   /// Inserts a key with a value, or assigns the value if the key is there. The element.
   Element* insert(const K& key, const V& value) { return assign(key, value); }
+  Element* insert(const K& key, V&& value) { return assign(key, std::move(value)); }
   Element* insert(K&& key, V&& value) { return assign(std::move(key), std::move(value)); }
 
   /// The value of a key, inserted as V() if it is not there.
   V& operator[](const K& key) { return this->find_or_add(key, std::in_place, key)->value(); }
+  V& operator[](K&& key) { return this->find_or_add(key, std::in_place, std::move(key))->value(); }
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] const V& operator[](const K& key) const {
     const Element* const element = this->find(key);

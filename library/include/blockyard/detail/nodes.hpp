@@ -195,7 +195,7 @@ class NodeIterator {
   }
 
   [[nodiscard]] Value& operator*() const noexcept { return Steps::value_of(node_); }
-  [[nodiscard]] Value* operator->() const noexcept { return &Steps::value_of(node_); }
+  [[nodiscard]] Value* operator->() const noexcept { return std::addressof(Steps::value_of(node_)); }
   /// The element, nullptr at the end.
   [[nodiscard]] Node* element() const noexcept { return node_; }
   /// Whether it is not at the end.

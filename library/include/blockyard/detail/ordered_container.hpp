@@ -83,7 +83,7 @@ class OrderedContainer {
     [[nodiscard]] auto& value() noexcept { return value_of(entry_); }
     [[nodiscard]] auto& value() const noexcept { return value_of(entry_); }
     [[nodiscard]] auto& operator*() noexcept { return value_of(entry_); }
-    [[nodiscard]] auto* operator->() noexcept { return &value_of(entry_); }
+    [[nodiscard]] auto* operator->() noexcept { return std::addressof(value_of(entry_)); }
     [[nodiscard]] auto& key_value() noexcept { return entry_; }
     [[nodiscard]] auto& key_value() const noexcept { return entry_; }
 
@@ -117,6 +117,7 @@ class OrderedContainer {
   using ConstIterator = NodeIterator<OrderedContainer, OrderedContainer, const Element, const Entry, unsigned>;
   using iterator = Iterator;
   using const_iterator = ConstIterator;
+  using value_type = std::remove_const_t<Entry>;
 
   /// What a BlockAllocator for the elements must fit.
   static constexpr std::size_t block_bytes() { return sizeof(Element); }
