@@ -328,6 +328,17 @@ TEST(PagedAllocator, constructs_counts_and_destroys) {
   EXPECT_EQ(strings.live_blocks(), 0u);
 }
 
+TEST(PagedBlocks, blocks_of_no_bytes_differ_and_absurd_sizes_fail) {
+  PagedBlocks empty(0, 1, 64);
+  EXPECT_NE(empty.allocate(), empty.allocate());
+  PagedBlocks pages_overflow(std::size_t{1} << 60, 8, 64);
+  EXPECT_EQ(pages_overflow.allocate(), nullptr);
+  PagedBlocks rounding_overflows(static_cast<std::size_t>(-1), 8, 64);
+  EXPECT_EQ(rounding_overflows.allocate(), nullptr);
+  PagedBlocks many(std::size_t{1} << 40, 8, static_cast<std::uint32_t>(-1));
+  EXPECT_EQ(many.allocate(), nullptr);
+}
+
 }  // namespace
 TEST(Allocator, more_objects_than_addresses_throw_as_with_the_standards_allocator) {
   EXPECT_THROW((void)blockyard::allocator<long>().allocate(static_cast<std::size_t>(-1) / 2),

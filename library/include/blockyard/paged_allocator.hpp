@@ -12,6 +12,7 @@
 #ifndef BLOCKYARD_PAGED_ALLOCATOR_HPP
 #define BLOCKYARD_PAGED_ALLOCATOR_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -27,10 +28,15 @@ namespace blockyard {
 /// The untyped part: blocks of one size, in pages of a power of two blocks.
 class PagedBlocks {
  public:
-  /// For blocks of `size` bytes at `alignment`, with `page_blocks` (rounded up to a power of two) per page.
+  /// For blocks of `size` bytes at `alignment`, with `page_blocks` (rounded up to a power of two, at most 2^31) per
+  /// page.
   PagedBlocks(std::size_t size, std::size_t alignment, std::uint32_t page_blocks = 4096) noexcept
-      : size_((size + alignment - 1) / alignment * alignment), alignment_(alignment) {
-    while ((std::uint32_t{1} << page_shift_) < page_blocks) {
+      : size_(size), alignment_(alignment) {
+    // A size that can't be rounded up stays, and no page is as large.
+    if (size <= SIZE_MAX - alignment) {
+      size_ = (std::max(size, std::size_t{1}) + alignment - 1) / alignment * alignment;
+    }
+    while (page_shift_ < 31 && (std::uint32_t{1} << page_shift_) < page_blocks) {
       ++page_shift_;
     }
   }
@@ -71,6 +77,10 @@ class PagedBlocks {
 
   [[gnu::noinline]] bool add_page() noexcept {
     const std::size_t blocks = std::size_t{1} << page_shift_;
+    std::size_t bytes;
+    if (__builtin_mul_overflow(blocks, size_, &bytes)) {
+      return false;
+    }
     void** const pages = static_cast<void**>(std::realloc(pages_, (page_count_ + 1) * sizeof(void*)));
     if (pages == nullptr) {
       return false;
@@ -81,9 +91,8 @@ class PagedBlocks {
       return false;
     }
     available_ = available;
-    std::byte* const page = static_cast<std::byte*>(alignment_ <= alignof(std::max_align_t)
-                                                        ? std::malloc(blocks * size_)
-                                                        : std::aligned_alloc(alignment_, blocks * size_));
+    std::byte* const page = static_cast<std::byte*>(
+        alignment_ <= alignof(std::max_align_t) ? std::malloc(bytes) : std::aligned_alloc(alignment_, bytes));
     void** const pointers = static_cast<void**>(std::malloc(blocks * sizeof(void*)));
     if (page == nullptr || pointers == nullptr) {
       std::free(page);
@@ -114,7 +123,7 @@ class PagedBlocks {
   std::uint32_t page_count_ = 0;
   std::uint32_t available_count_ = 0;
   std::uint32_t page_shift_ = 0;
-  std::size_t size_;
+  std::size_t size_;  ///< of a block, bytes; a multiple of the alignment
   std::size_t alignment_;
 };
 
