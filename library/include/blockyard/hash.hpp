@@ -72,11 +72,15 @@ concept String = std::convertible_to<const T&, std::string_view> && requires {
   typename T::traits_type;
 };
 
+/// What hashes to itself.
+template <class T>
+concept Number = std::integral<T> || std::is_enum_v<T> || std::is_pointer_v<T>;
+
 }  // namespace container
 
-/// The default hasher: integers and enumerations as they are, strings by 64-bit multiplications, everything else by
-/// std::hash. HashMap mixes what a hasher returns, so the results need not be well distributed, only different for
-/// different keys.
+/// The default hasher: integers, enumerations and pointers as they are, strings by 64-bit multiplications, everything
+/// else by std::hash. HashMap mixes what a hasher returns, so the results need not be well distributed, only different
+/// for different keys.
 struct HasherDefault {
   template <class T>
   [[nodiscard]] static std::uint64_t hash(const T& value) noexcept(
@@ -85,7 +89,9 @@ struct HasherDefault {
       // Numbers below 2^64 stay as they are. Only some language modes count these types as integers.
       return static_cast<std::uint64_t>(value) ^
              container::fold_product(static_cast<std::uint64_t>(value >> 64), 0x243f'6a88'85a3'08d3);
-    } else if constexpr (std::integral<T> || std::is_enum_v<T>) {
+    } else if constexpr (std::is_pointer_v<T>) {
+      return reinterpret_cast<std::uintptr_t>(value);
+    } else if constexpr (container::Number<T>) {
       return static_cast<std::uint64_t>(value);
     } else if constexpr (container::String<T>) {
       const std::string_view text = value;

@@ -7,10 +7,10 @@
 ///
 /// Memory: per entry a node of two 32-bit links, key and value (16 bytes for two ints), and 6.4 to 12.8 bytes of table:
 /// 23 to 29 bytes for two ints. Up to 12 entries take 32, 48 or 64 bytes of table. The object is 24 bytes; DirectBlocks
-/// add 8, number keys too. At most 2.6 * 10^9 entries.
+/// add 8, numbers and pointers as keys too. At most 2.6 * 10^9 entries.
 ///
-/// Integers and enumerations with the default hasher and comparator that lie close together are neighbours in the table
-/// too, which is faster when they are used in order.
+/// Integers, enumerations and pointers with the default hasher and comparator that lie close together are neighbours in
+/// the table too, which is faster when they are used in order.
 ///
 /// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
 ///
@@ -46,8 +46,7 @@ class HashMap {
   using Place = typename Table::Place;
   // Numbers that are hashed and compared as numbers may lie in the table as their order has them.
   static constexpr bool has_number_keys =
-      (std::integral<K> || std::is_enum_v<K>)&&std::is_same_v<Hasher, HasherDefault> &&
-      std::is_same_v<Comparator, ComparatorDefault<K>>;
+      container::Number<K> && std::is_same_v<Hasher, HasherDefault> && std::is_same_v<Comparator, ComparatorDefault<K>>;
   static constexpr bool has_spread_hashes = std::is_same_v<Hasher, HasherDefault> && container::String<K>;
   using Order = container::NodeOrder<Node, NodeLink>;
 
