@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -15,6 +17,27 @@
 
 #include "blockyard/allocator.hpp"
 #include "blockyard/hash_map.hpp"
+
+namespace {
+
+/// A string that is equal to itself in capitals, as its std::hash knows.
+struct CaselessString : std::string {
+  using std::string::string;
+  [[nodiscard]] std::string lower() const {
+    std::string result = *this;
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](char letter) { return static_cast<char>(std::tolower(static_cast<unsigned char>(letter))); });
+    return result;
+  }
+  friend bool operator==(const CaselessString& a, const CaselessString& b) { return a.lower() == b.lower(); }
+};
+
+}  // namespace
+
+template <>
+struct std::hash<CaselessString> {
+  std::size_t operator()(const CaselessString& key) const { return std::hash<std::string>()(key.lower()); }
+};
 
 namespace blockyard {
 namespace {
@@ -337,6 +360,14 @@ TEST(HashMap, strings_with_an_allocator_of_their_own_may_be_keys) {
   map["a"] = 1;
   map[String(100, 'b')] = 2;
   EXPECT_EQ(map.get("a") + map.get(String(100, 'b')), 3);
+}
+
+TEST(HashMap, a_string_with_a_hash_of_its_own_is_hashed_by_it) {
+  HashMap<CaselessString, int> map;
+  map["One"] = 1;
+  map["oNE"] = 2;
+  EXPECT_EQ(map.size(), 1u);
+  EXPECT_EQ(map.get("one"), 2);
 }
 
 TEST(HashMap, strings_that_differ_in_one_place_have_short_searches) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -66,11 +67,17 @@ __extension__ using SignedWide = __int128;
   return fold_product(fold_product(low ^ first, high ^ state), third);
 }
 
-/// std::string, std::string_view and their like.
 template <class T>
-concept String = std::convertible_to<const T&, std::string_view> && requires {
-  typename T::traits_type;
-};
+inline constexpr bool is_standard_string = std::is_same_v<T, std::string_view>;
+template <class A>
+inline constexpr bool is_standard_string<std::basic_string<char, std::char_traits<char>, A>> = true;
+
+/// std::string, std::string_view and their like, unless they have a std::hash of their own: its author knows which of
+/// them are equal.
+template <class T>
+concept String = is_standard_string<T> ||
+    (std::convertible_to<const T&, std::string_view> && !std::is_invocable_v<std::hash<T>, const T&> &&
+     requires { typename T::traits_type; });
 
 /// What hashes to itself.
 template <class T>
