@@ -104,6 +104,15 @@ void temp_job_double_free() {
   deallocate(block, Lifetime::temp_job);
 }
 
+void overrun_a_temp_job_block() {
+  auto* const block = static_cast<volatile char*>(allocate(64, 16, Lifetime::temp_job));
+  void* const behind = allocate(64, 16, Lifetime::temp_job);
+  for (int i = 0; i < 72; ++i) {
+    block[i] = 1;
+  }
+  deallocate(behind, Lifetime::temp_job);
+}
+
 // The first block of a region has no memory of the region before it.
 void temp_given_back_as_temp_job() { deallocate(temp_allocate(64, 16), Lifetime::temp_job); }
 void temp_reallocated_as_temp_job() {
@@ -185,6 +194,7 @@ constexpr struct {
     {"temp_of_another_thread", temp_of_another_thread},
     {"stale_span", stale_span},
     {"temp_job_double_free", temp_job_double_free},
+    {"overrun_a_temp_job_block", overrun_a_temp_job_block},
     {"temp_given_back_as_temp_job", temp_given_back_as_temp_job},
     {"temp_reallocated_as_temp_job", temp_reallocated_as_temp_job},
     {"first_temp_block_reallocated_on_another_thread", first_temp_block_reallocated_on_another_thread},

@@ -68,6 +68,9 @@ TEST(Misuse, a_double_free_of_temp_job_is_caught_in_every_process) {
   expect_caught("temp_job_double_free", "double free of a temp job block");
   expect_caught("temp_job_double_free", "double free of a temp job block", false);
 }
+TEST(Misuse, writing_behind_a_temp_job_block_is_caught_when_the_next_one_is_freed) {
+  expect_caught("overrun_a_temp_job_block", "overrun");
+}
 TEST(Misuse, giving_a_temp_block_back_as_temp_job_is_caught_in_every_process) {
   for (const bool checked : {false, true}) {
     expect_caught("temp_given_back_as_temp_job", "deallocate of no temp job block", checked);

@@ -165,6 +165,11 @@ void release(JobCursor& cursor, void* block) {
 std::size_t watched_size(void* block) {
   std::size_t bytes;
   std::memcpy(&bytes, static_cast<std::byte*>(block) - watched_front, sizeof bytes);
+  const Chunk* const chunk = chunk_of(block);
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(chunk) + (chunk_bytes << chunk->order);
+  if (bytes > end - reinterpret_cast<std::uintptr_t>(block)) {
+    heap::report_fault("overrun (the bytes before a temp job block were overwritten)", block);
+  }
   return bytes;
 }
 
