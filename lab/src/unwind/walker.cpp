@@ -50,6 +50,8 @@ Walker* Walker::create(unsigned depth) {
   walker->why_ = End::complete;
   walker->crossed_ = false;
   walker->needs_all_ = false;
+  walker->cut_first_ = 0;
+  walker->cut_known_ = 0;
   walker->start_thread();
   return walker;
 }
@@ -337,22 +339,53 @@ std::uint32_t Walker::keep(unsigned kept, Sink& sink) {
   }
   count_ = total;
   steps_ = 0;
-  if (__builtin_expect(total > depth_, 0)) return number_path(total, sink);
+  if (kept < cut_known_) cut_known_ = kept;
+  if (__builtin_expect(total > depth_, 0)) return number_cut_stack(sink);
   const std::uint32_t node = trie_.find(digest);
   return __builtin_expect(node != no_node, 1) ? node : add_path(0, total, end_, sink);
+}
+
+// The first frame that is kept of `total`. It moves in steps, so that deep stacks that differ near their end share what
+// precedes it: if it moved with each call, a stack that is one call deeper would be new from its first frame on.
+unsigned Walker::first_kept(unsigned total) const {
+  if (total <= depth_) return 0;
+  const unsigned step = depth_ < 4 ? 1 : depth_ / 4;
+  return (total - depth_ + step - 1) / step * step;
+}
+
+// The number of the last stack, which has more than depth_ frames. The digests of those that have not changed since the
+// last such stack are still there.
+std::uint32_t Walker::number_cut_stack(Sink& sink) {
+  const unsigned first = first_kept(count_);
+  if (cut_first_ != first || cut_known_ < first) {
+    cut_first_ = first;
+    cut_known_ = first;
+  }
+  std::uint64_t digest = cut_known_ == first ? digest_of_root(End::depth) : digests_[cut_known_ - 1 - first];
+  for (unsigned index = cut_known_; index < count_; ++index) {
+    digest = digest_of_path(digest, frames_[index].address.bits);
+    digests_[index - first] = digest;
+  }
+  cut_known_ = count_;
+  const std::uint32_t node = trie_.find(digest);
+  return node != no_node ? node : add_path(first, count_, End::depth, sink);
 }
 
 Address Walker::address_at(unsigned index, unsigned kept) const {
   return index < kept ? frames_[index].address : path_[kept + steps_ - 1 - index].address;
 }
 
-// The number of the last depth_ frames: those of the walk and before them the `kept` of the last stack.
+// The number of the walk's frames and, before them, the `kept` of the last stack.
 std::uint32_t Walker::number_path(unsigned kept, Sink& sink) {
   const unsigned total = kept + steps_;
-  const unsigned first = total > depth_ ? total - depth_ : 0;
+  const unsigned first = first_kept(total);
   const End why = first > 0 ? End::depth : (kept > 0 ? end_ : why_);
   std::uint64_t digest = digest_of_root(why);
-  for (unsigned index = first; index < total; ++index) digest = digest_of_path(digest, address_at(index, kept).bits);
+  cut_known_ = 0;
+  for (unsigned index = first; index < total; ++index) {
+    digest = digest_of_path(digest, address_at(index, kept).bits);
+    digests_[index - first] = digest;
+  }
   const std::uint32_t node = trie_.find(digest);
   return node != no_node ? node : add_path(first, kept, why, sink);
 }
@@ -360,13 +393,8 @@ std::uint32_t Walker::number_path(unsigned kept, Sink& sink) {
 // Numbers every frame on the path that has no number so far. Starts again with an empty trie when it is full.
 std::uint32_t Walker::add_path(unsigned first, unsigned kept, End why, Sink& sink) {
   const unsigned total = kept + steps_;
-  const bool are_known = first == 0 && kept == total;  // the digests, by frames_
-  std::uint64_t digest = digest_of_root(why);
-  for (unsigned index = first; index < total && !are_known; ++index) {
-    digest = digest_of_path(digest, address_at(index, kept).bits);
-    digests_[index - first] = digest;
-  }
-  const auto digest_at = [&](unsigned index) { return are_known ? frames_[index].digest : digests_[index - first]; };
+  const bool is_whole = first == 0 && kept == total;
+  const auto digest_at = [&](unsigned index) { return is_whole ? frames_[index].digest : digests_[index - first]; };
   for (bool again = false;; again = true) {
     // The last frame that has a number: then all before it have one, too. Most new paths part from known ones late.
     unsigned known = total;
@@ -395,7 +423,7 @@ std::uint32_t Walker::add_path(unsigned first, unsigned kept, End why, Sink& sin
 
 std::size_t Walker::last_stack(Address* into, std::size_t capacity, End& end) const {
   const unsigned total = count_ > 0 ? count_ : steps_;
-  const unsigned held = total < depth_ ? total : depth_;
+  const unsigned held = total - first_kept(total);
   end = total > depth_ ? End::depth : (count_ > 0 ? end_ : why_);
   for (unsigned index = 0; index < held && index < capacity; ++index)
     into[index] = count_ > 0 ? frames_[count_ - 1 - index].address : path_[index].address;

@@ -36,7 +36,8 @@ class Walker {
  public:
   static constexpr unsigned most_frames = 4096;
 
-  /// nullptr when there is no memory. `depth` is the number of frames to keep, 1 to most_frames.
+  /// nullptr when there is no memory. `depth` is the most frames to keep, 1 to most_frames; of a deeper stack, more
+  /// than three quarters of them are kept.
   static Walker* create(unsigned depth);
   static void destroy(Walker* walker);
 
@@ -96,6 +97,8 @@ class Walker {
   bool enter(std::uint64_t rsp, std::uint64_t from, bool is_signal_frame, StackMemory& memory);
   unsigned unchanged_frames(unsigned count, StackMemory& memory);
   std::uint32_t keep(unsigned kept, Sink& sink);
+  unsigned first_kept(unsigned total) const;
+  std::uint32_t number_cut_stack(Sink& sink);
   std::uint32_t number_path(unsigned kept, Sink& sink);
   std::uint32_t add_path(unsigned first, unsigned kept, End why, Sink& sink);
   Address address_at(unsigned index, unsigned kept) const;
@@ -110,6 +113,8 @@ class Walker {
   bool is_deep_;              ///< the last stack had more than most_frames, so it was not kept
   bool crossed_;              ///< the walk went from one stack to another
   bool needs_all_;            ///< the walk met a frame that needs more registers
+  unsigned cut_first_;        ///< of the last stack that was cut: its first frame that was kept
+  unsigned cut_known_;        ///< the frames from there to here have their digests in digests_, 0: none
   ThreadStack stack_;
   Trie trie_;
   Workspace space_;
@@ -117,7 +122,7 @@ class Walker {
   Word words_[3 * most_frames];
   Pair pairs_[most_frames];
   Step path_[most_frames];              ///< the walk from its start on
-  std::uint64_t digests_[most_frames];  ///< of a path that is being numbered
+  std::uint64_t digests_[most_frames];  ///< of a path that is no whole stack, from its first frame that is kept
 };
 
 }  // namespace blockyard::unwind

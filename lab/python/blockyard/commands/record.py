@@ -59,7 +59,7 @@ Examples:
     type=click.IntRange(1, 4096),
     default=None,
     metavar="N",
-    help="Keep the N calls nearest to an event [default: 64].",
+    help="Keep at most the N calls nearest to an event [default: 64].",
 )
 @click.option("--verify-stacks", is_flag=True, help="Walk each stack again with libunwind; say what differs. Slow.")
 @click.option("--no-names", is_flag=True, help="Leave it to 'blockyard names' to name the calls.")
