@@ -18,6 +18,11 @@ def sentence(done) -> str:
     return lines[0]
 
 
+def test_what_draws_is_not_loaded_before_the_program_starts():
+    look = "import sys, blockyard.cli, blockyard.commands.record; sys.exit('rich' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", look]).returncode == 0
+
+
 def test_a_program_that_does_not_exist(tmp_path):
     assert "was not found" in sentence(recording(tmp_path / "x.byj", "no-such-program"))
 
