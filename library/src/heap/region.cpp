@@ -79,9 +79,17 @@ bool map_up_to(std::size_t bytes, std::size_t table_step, std::size_t beside = 0
   if (beside != 0) {
     base::release_pages(region.base + bytes, beside);
   }
-  (settings.asks_for_huge_pages() ? base::advise_huge_pages : base::advise_small_pages)(end, bytes - before);
   __atomic_store_n(&region.units, bytes / block_alignment, __ATOMIC_RELEASE);
-  __atomic_store_n(&region.bytes, bytes, __ATOMIC_RELEASE);
+  __atomic_store_n(&region.bytes, bytes, __ATOMIC_SEQ_CST);
+  // Once the new end is known: who asks for the other kind of pages meanwhile does so up to the end that it knows.
+  const auto ask_for = [&](bool huge) {
+    (huge ? base::advise_huge_pages : base::advise_small_pages)(end, bytes - before);
+  };
+  const bool huge = settings.asks_for_huge_pages();
+  ask_for(huge);
+  if (settings.asks_for_huge_pages() != huge) {
+    ask_for(!huge);
+  }
   return true;
 }
 
