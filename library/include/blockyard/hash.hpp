@@ -48,13 +48,19 @@ __extension__ using SignedWide = __int128;
     return std::uint64_t{word};
   };
   std::uint64_t state = second ^ count;
-  for (; count > 16; bytes += 16, count -= 16) {
-    state = fold_product(load(bytes, std::uint64_t{}) ^ first, load(bytes + 8, std::uint64_t{}) ^ state);
-  }
-  // The rest as two words, which overlap where it is short.
+  // The rest as two words, which overlap where it is short. Behind 16 bytes they are always the last two: the length of
+  // the next string is hard to predict.
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  if (count >= 8) {
+  if (count > 16) {
+    const char* const last = bytes + count - 16;
+    do {
+      state = fold_product(load(bytes, std::uint64_t{}) ^ first, load(bytes + 8, std::uint64_t{}) ^ state);
+      bytes += 16;
+    } while (bytes < last);
+    low = load(last, std::uint64_t{});
+    high = load(last + 8, std::uint64_t{});
+  } else if (count >= 8) {
     low = load(bytes, std::uint64_t{});
     high = load(bytes + count - 8, std::uint64_t{});
   } else if (count >= 4) {
