@@ -139,6 +139,20 @@ TEST(Interface, insertion_before_or_after_no_element_appends) {
   EXPECT_EQ(list, (List<int>{1, 2, 3, 4}));
 }
 
+TEST(Interface, zero_and_null_are_erased_as_keys_and_values_where_they_can_be) {
+  List<long> list{0, 1};
+  EXPECT_TRUE(list.erase(0));
+  EXPECT_FALSE(list.erase(nullptr));
+  RBMap<long, int> map{{0, 1}, {2, 3}};
+  EXPECT_TRUE(map.erase(0));
+  map.erase(nullptr);
+  EXPECT_EQ(list.size() + map.size(), 2u);
+  List<int*> pointers{nullptr};
+  EXPECT_TRUE(pointers.erase(nullptr));
+  RBSet<int*> set{nullptr};
+  EXPECT_TRUE(set.erase(nullptr));
+}
+
 // --- what elements may be ---
 
 struct alignas(128) Wide {

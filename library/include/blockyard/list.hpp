@@ -196,7 +196,9 @@ class List {
   void pop_front() noexcept { erase(front()); }
 
   /// Removes and destroys an element of this list. False for nullptr. O(1).
-  bool erase(Element* element) noexcept {
+  template <container::NamesElement<Element, T> E>
+  bool erase(E named) noexcept {
+    Element* const element = named;
     if (element == nullptr) {
       return false;
     }

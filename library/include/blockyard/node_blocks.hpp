@@ -176,7 +176,8 @@ struct PagedNodes {
     void deallocate(void* block) noexcept { blocks().free(block); }
 
    private:
-    // Containers on it must stay on the thread that filled them, as an engine's do.
+    // Containers on it must stay on the thread that filled them, as an engine's do, and end before its thread_local
+    // objects: static ones can't.
     static PagedBlocks& blocks() noexcept {
       static thread_local PagedBlocks instance(sizeof(Node), alignof(Node));
       return instance;

@@ -3,6 +3,7 @@
 #define BLOCKYARD_DETAIL_NODES_HPP
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -49,6 +50,11 @@ struct OrderLinks {
   Link next_{Unset()};
   Link previous_{Unset()};
 };
+
+/// Whether erase() takes an `E` for an element, not for a key or value. A literal 0, which converts to any pointer, is a
+/// number.
+template <class E, class Element, class Value>
+concept NamesElement = std::convertible_to<E, Element*> && !(std::is_null_pointer_v<E> && std::is_pointer_v<Value>);
 
 struct NoHint {};
 

@@ -204,8 +204,9 @@ class OrderedContainer {
   }
 
   /// Removes and destroys an element of this container. nullptr is a no-op.
-  void erase(Element* element) noexcept {
-    if (element != nullptr) {
+  template <NamesElement<Element, K> E>
+  void erase(E named) noexcept {
+    if (Element* const element = named; element != nullptr) {
       erase_at({place_in_home(element, unknown), element});
     }
   }
