@@ -51,8 +51,8 @@ struct OrderLinks {
   Link previous_{Unset()};
 };
 
-/// Whether erase() takes an `E` for an element, not for a key or value. A literal 0, which converts to any pointer, is a
-/// number.
+/// Whether erase() takes an `E` for an element, not for a key or value. A literal 0, which converts to any pointer, is
+/// a number.
 template <class E, class Element, class Value>
 concept NamesElement = std::convertible_to<E, Element*> && !(std::is_null_pointer_v<E> && std::is_pointer_v<Value>);
 
