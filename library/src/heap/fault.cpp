@@ -20,12 +20,13 @@ void say(const char* text) {
 
 // Functions of the heap that are in no namespace of its own.
 bool is_of_the_heap(const char* name) {
-  constexpr std::array<const char*, 8> beginnings{"blockyard::",
+  constexpr std::array<const char*, 9> beginnings{"blockyard::",
                                                   "by_",
                                                   "(anonymous namespace)::allocate_freed",
                                                   "(anonymous namespace)::at_limit",
                                                   "(anonymous namespace)::free_elsewhere",
                                                   "(anonymous namespace)::allocate_small_slow",
+                                                  "(anonymous namespace)::allocate_uncached",
                                                   "(anonymous namespace)::allocate_large",
                                                   "(anonymous namespace)::resize_or_move"};
   return std::any_of(beginnings.begin(), beginnings.end(),

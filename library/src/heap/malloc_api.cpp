@@ -55,8 +55,14 @@ template <class Attempt>
   });
 }
 
-// The plain case of the above: a block that this thread freed, out of the current slab. It keeps no stack frame and
-// calls nothing, so that who allocates more than is cached pays little.
+// Every small allocation comes here while the guard is on.
+[[gnu::noinline]] void* allocate_uncached(std::size_t size) {
+  return guard::is_on.load(std::memory_order_acquire) ? guard::allocate_cached(size, allocate_small_slow)
+                                                      : allocate_small_slow(size);
+}
+
+// The plain case of allocate_small_slow: a block that this thread freed, out of the current slab. It keeps no stack
+// frame and calls nothing, so that who allocates more than is cached pays little.
 [[gnu::noinline]] void* allocate_freed(std::size_t size, ThreadHeap* heap, std::size_t place) {
   Slab* const slab = heap->bins[class_at(place)].current;
   void* const block = slab->free;
@@ -67,7 +73,7 @@ template <class Attempt>
       return block;
     }
   }
-  return allocate_small_slow(size);
+  return allocate_uncached(size);
 }
 
 [[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {

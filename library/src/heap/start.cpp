@@ -103,6 +103,7 @@ bool initialise() {
         make_first_reserve(process_supply);
       }
     }
+    guard::is_on.store(done && settings.guard, std::memory_order_release);
     start_phase.store(done ? ready : failed, std::memory_order_release);
     return done;
   }

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "heap/fault.hpp"
 #include "heap/guard/guard.hpp"
@@ -15,6 +18,8 @@
 
 namespace blockyard::heap::guard {
 
+constinit Atomic<bool> is_on{false};
+
 namespace {
 
 constexpr std::size_t canary_bytes = 8;  // a word at the very end of a small block
@@ -22,8 +27,18 @@ constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 constexpr std::size_t most_words = 4;  // that are poisoned at the beginning of a freed block
 constexpr std::uint64_t fill = 0xFAFAFAFAFAFAFAFA;
 constexpr std::uint64_t poison = 0xDFDFDFDFDFDFDFDF;
+constexpr char written_behind[] = "something was written behind the end of a block";
 
-constinit std::uintptr_t canary_key = 0;
+constinit std::uint64_t canary_key = 0;
+
+// What class_bytes computes, in one line of the cache.
+alignas(64) constexpr std::array<std::uint16_t, class_count> bytes_of_class = [] {
+  std::array<std::uint16_t, class_count> bytes{};
+  for (unsigned index = 0; index < class_count; ++index) {
+    bytes[index] = static_cast<std::uint16_t>(class_bytes(index));
+  }
+  return bytes;
+}();
 
 // A small block of a thread's slab.
 struct Block {
@@ -31,66 +46,80 @@ struct Block {
   unsigned size_class;
   bool has_one_before;
 
-  std::size_t room() const { return class_bytes(size_class) - canary_bytes; }
+  std::size_t bytes() const { return bytes_of_class[size_class]; }
+  std::size_t room() const { return bytes() - canary_bytes; }
 };
 
-// The blocks that a thread freed last, the oldest in `first`.
+// A block in quarantine, or none.
+class Place {
+ public:
+  Place() = default;
+  explicit Place(const Block& block)
+      : word_(reinterpret_cast<std::uintptr_t>(block.begin) << class_bits | block.size_class) {}
+  bool is_empty() const { return word_ == 0; }
+  Block block() const {
+    return {reinterpret_cast<char*>(word_ >> class_bits), static_cast<unsigned>(word_ & ((1u << class_bits) - 1)),
+            false};
+  }
+
+ private:
+  static constexpr unsigned class_bits = 8;  // addresses have fewer than the other 56
+  std::uintptr_t word_ = 0;
+};
+
+// The blocks that a thread freed last: the next to come takes the place of the oldest.
+template <std::uint32_t most>
+struct Ring {
+  Place exchange(Place newest) {
+    const std::uint32_t here = next;
+    next = (here + 1) % most;
+    return std::exchange(places[here], newest);
+  }
+
+  std::uint32_t next = 0;
+  std::array<Place, most> places{};
+};
 struct Quarantine {
-  // More would be found cold when they leave, fewer would miss more.
-  static constexpr std::uint32_t most = 64;
-  static constexpr std::uint32_t most_bytes = 128u << 10;
+  // More of them would be found cold when they leave, fewer would miss more.
+  static constexpr unsigned largest_small = class_of(2048);
 
-  class Place {
-   public:
-    Place() = default;
-    explicit Place(const Block& block)
-        : word_(reinterpret_cast<std::uintptr_t>(block.begin) | std::uintptr_t{block.size_class} << class_shift) {}
-    Block block() const {
-      return {reinterpret_cast<char*>(word_ & ((std::uintptr_t{1} << class_shift) - 1)),
-              static_cast<unsigned>(word_ >> class_shift), false};
-    }
+  Place exchange(const Block& block) {
+    return block.size_class <= largest_small ? small.exchange(Place(block)) : larger.exchange(Place(block));
+  }
 
-   private:
-    static constexpr unsigned class_shift = 56;  // addresses have fewer bits
-    std::uintptr_t word_;
-  };
-
-  std::uint32_t first;
-  std::uint32_t count;
-  std::uint32_t bytes;
-  std::array<Place, most> blocks;
+  Ring<64> small;
+  Ring<8> larger;
 };
 static_assert(sizeof(Quarantine) <= page_bytes);
 
 // What the last word of a small block holds: in bits 8 to 22 how many bytes before the word were not asked for, in bit
-// 23 whether the block is free. The others depend on its address. The first byte is never 0, so that a terminator
-// written behind a string shows.
+// 23 whether the block is free. The bits above depend on its address. The first byte is neither 0, so that a terminator
+// written behind a string shows, nor any of a text in UTF-8.
 class Canary {
  public:
-  static constexpr std::uint64_t told = 0xFFFF00;
+  static constexpr std::uint64_t first_byte = 0xFB;
+  static constexpr unsigned told_bits = 24;  // the lowest, with the first byte
 
   static Canary of(const char* begin, std::size_t slack, bool free) {
-    return Canary(expected(begin) | slack << 8 | (free ? std::uint64_t{1} << 23 : 0));
+    return Canary(expected(begin) ^ (slack << 8 | (free ? free_bit << 8 : 0)));
   }
   static Canary in(const char* begin, std::size_t room) {
-    Canary found(0);
-    std::memcpy(&found.word_, begin + room, sizeof found.word_);
-    return found;
+    std::uint64_t word = 0;
+    std::memcpy(&word, begin + room, sizeof word);
+    return Canary(word);
   }
   void write(char* begin, std::size_t room) const { std::memcpy(begin + room, &word_, sizeof word_); }
 
-  bool is_intact(const char* begin, std::size_t room) const {
-    return (word_ & ~told) == expected(begin) && slack() <= room;
-  }
-  std::size_t slack() const { return word_ >> 8 & 0x7FFF; }
-  bool is_free() const { return (word_ >> 23 & 1) != 0; }
+  // Of an intact one: the slack, and free_bit.
+  std::uint64_t told(const char* begin) const { return std::rotr(word_ ^ expected(begin), 8); }
+  bool is_intact(const char* begin, std::size_t room) const { return (told(begin) & ~free_bit) <= room; }
+
+  static constexpr std::uint64_t free_bit = 1u << 15;
 
  private:
   explicit Canary(std::uint64_t word) : word_(word) {}
   static std::uint64_t expected(const char* begin) {
-    std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(begin) ^ canary_key) * 0x9E3779B97F4A7C15u;
-    mixed ^= mixed >> 32;
-    return (mixed & ~told) | 1;
+    return canary_key ^ reinterpret_cast<std::uintptr_t>(begin) << told_bits;
   }
 
   std::uint64_t word_;
@@ -128,99 +157,132 @@ bool is_filled(const char* from, const char* end) {
   Canary::of(block.begin, block.room() - size, false).write(block.begin, block.room());
 }
 
-// The small block of a thread's slab that begins at `pointer`, or the report that none does. `owner` is that of its
-// slice.
-Block block_at(const void* pointer, std::size_t slice, Owner owner, const char* inside) {
-  char* const begin = static_cast<char*>(const_cast<void*>(pointer));
-  const auto distance = static_cast<std::uint32_t>(begin - region.slice_address(slice - owner.back()));
-  if (!is_multiple(distance, class_inverse(owner.size_class()))) {
-    report_fault(inside, pointer);
-  }
-  return {begin, owner.size_class(), distance != 0};
-}
+// The small block of a thread's slab that begins at `pointer`, if one does. `owner` is that of its slice.
+struct Found {
+  Found(const void* pointer, std::size_t slice, Owner owner)
+      : begin(static_cast<char*>(const_cast<void*>(pointer))),
+        size_class(owner.size_class()),
+        distance(static_cast<std::uint32_t>(begin - region.slice_address(slice - owner.back()))) {}
+  bool is_block() const { return is_multiple(distance, class_inverse(size_class)); }
+  Block block() const { return {begin, size_class, distance != 0}; }
 
-// Bytes asked for of a live block; reports any other, and what was written around it.
-[[gnu::always_inline]] inline std::size_t checked_size(const Block& block, const char* freed) {
-  const Canary canary = Canary::in(block.begin, block.room());
-  if (!canary.is_intact(block.begin, block.room())) {
-    report_fault("something was written behind the end of a block", block.begin);
+  char* begin;
+  unsigned size_class;
+  std::uint32_t distance;
+};
+
+constexpr std::size_t not_intact = ~std::size_t{0};
+
+// Bytes asked for of a live block; not_intact: it is none, or something was written around it.
+[[gnu::always_inline]] inline std::size_t size_if_intact(const Block& block) {
+  const std::size_t room = block.room();
+  const std::uint64_t slack = Canary::in(block.begin, room).told(block.begin);
+  if (slack > room) [[unlikely]] {
+    return not_intact;
   }
-  if (canary.is_free()) {
-    report_fault(freed, block.begin);
+  const std::size_t size = room - slack;
+  if (!is_filled(block.begin + size, block.begin + room)) [[unlikely]] {
+    return not_intact;
   }
-  const std::size_t size = block.room() - canary.slack();
-  if (!is_filled(block.begin + size, block.begin + block.room())) {
-    report_fault("something was written behind the end of a block", block.begin);
-  }
-  if (block.has_one_before) {
-    const char* const before = block.begin - block.room() - canary_bytes;
-    if (!Canary::in(before, block.room()).is_intact(before, block.room())) {
-      report_fault("something was written before the beginning of a block", block.begin);
+  if (block.has_one_before) [[likely]] {
+    const char* const before = block.begin - block.bytes();
+    if (!Canary::in(before, room).is_intact(before, room)) [[unlikely]] {
+      return not_intact;
     }
   }
   return size;
 }
 
-// Words of poison at the beginning of a freed block; another one stands where the bytes that were asked for end.
-std::size_t poisoned_words(const Block& block) { return std::min(block.room() / word_bytes, most_words); }
+// Why it is not.
+const char* fault_of(const Block& block, const char* freed) {
+  const Canary canary = Canary::in(block.begin, block.room());
+  if (!canary.is_intact(block.begin, block.room())) {
+    return written_behind;
+  }
+  const std::uint64_t told = canary.told(block.begin);
+  if ((told & Canary::free_bit) != 0) {
+    return freed;
+  }
+  const bool is_before = is_filled(block.begin + block.room() - told, block.begin + block.room());
+  return is_before ? "something was written before the beginning of a block" : written_behind;
+}
+
+// A freed block begins with poison: its first four words, or all that it has room for. Another word of it stands where
+// the bytes that were asked for end.
+struct Poison {
+  explicit Poison(const Block& block)
+      : begin(block.begin), last(block.begin + std::min(block.room(), most_words * word_bytes) - 2 * word_bytes) {}
+  static bool fits(const Block& block) { return block.room() >= 2 * word_bytes; }
+
+  void write() const {
+    store(begin, poison);
+    store(begin + word_bytes, poison);
+    store(last, poison);
+    store(last + word_bytes, poison);
+  }
+  bool is_intact() const {
+    return ((load(begin) ^ poison) | (load(begin + word_bytes) ^ poison) | (load(last) ^ poison) |
+            (load(last + word_bytes) ^ poison)) == 0;
+  }
+
+  char* begin;
+  char* last;  // of two words, which may overlap the first two
+};
 
 [[gnu::always_inline]] inline void write_poison(const Block& block, std::size_t size) {
-  if (const std::size_t words = poisoned_words(block); words == most_words) [[likely]] {
-    for (std::size_t each = 0; each < most_words; ++each) {
-      store(block.begin + each * word_bytes, poison);
-    }
-  } else {
-    for (std::size_t each = 0; each < words; ++each) {
-      store(block.begin + each * word_bytes, poison);
-    }
+  if (Poison::fits(block)) [[likely]] {
+    Poison(block).write();
   }
   store(block.begin + std::max(size, word_bytes) - word_bytes, poison);
   Canary::of(block.begin, block.room() - size, true).write(block.begin, block.room());
 }
 
-// Reports a freed block that something was written to since.
-[[gnu::always_inline]] inline void check_freed(const Block& block) {
-  const Canary canary = Canary::in(block.begin, block.room());
-  std::uint64_t differs = 0;
-  if (const std::size_t words = poisoned_words(block); words == most_words) [[likely]] {
-    for (std::size_t each = 0; each < most_words; ++each) {
-      differs |= load(block.begin + each * word_bytes) ^ poison;
+[[gnu::always_inline]] inline bool is_untouched(const Block& freed) {
+  const std::uint64_t slack = Canary::in(freed.begin, freed.room()).told(freed.begin) ^ Canary::free_bit;
+  return (!Poison::fits(freed) || Poison(freed).is_intact()) && slack <= freed.room() &&
+         load(freed.begin + std::max(freed.room() - slack, word_bytes) - word_bytes) == poison;
+}
+
+[[noreturn]] void report_touched(const Block& freed) {
+  report_fault("something was written to a block after it was freed", freed.begin);
+}
+
+template <std::uint32_t most>
+void check(const Ring<most>& ring) {
+  for (const Place& place : ring.places) {
+    if (!place.is_empty() && !is_untouched(place.block())) {
+      report_touched(place.block());
     }
-  } else {
-    for (std::size_t each = 0; each < words; ++each) {
-      differs |= load(block.begin + each * word_bytes) ^ poison;
-    }
-  }
-  if (differs != 0 || !canary.is_intact(block.begin, block.room()) || !canary.is_free() ||
-      load(block.begin + std::max(block.room() - canary.slack(), word_bytes) - word_bytes) != poison) [[unlikely]] {
-    report_fault("something was written to a block after it was freed", block.begin);
   }
 }
 
-[[gnu::always_inline]] inline void release(ThreadHeap* heap, const Block& block) {
-  check_freed(block);
-  free_small(heap, block.begin, cache_place(block.size_class));
-}
-
-[[gnu::always_inline]] inline void release_oldest(ThreadHeap* heap, Quarantine* waiting) {
-  const Block oldest = waiting->blocks[waiting->first].block();
-  waiting->first = (waiting->first + 1) % Quarantine::most;
-  --waiting->count;
-  waiting->bytes -= class_bytes(oldest.size_class);
-  release(heap, oldest);
+[[gnu::noinline]] Quarantine* make_quarantine(ThreadHeap* heap) {
+  void* const room = allocate_run(sizeof(Quarantine), page_bytes, nullptr, nullptr);
+  if (room != nullptr) {
+    heap->quarantine = new (room) Quarantine;
+    region.pages[region.page_of(room)].flags |= page_cached;  // no program may free it
+  }
+  return static_cast<Quarantine*>(heap->quarantine);
 }
 
 // Null: the thread has no heap, or there is no memory.
-Quarantine* quarantine_of(ThreadHeap* heap) {
-  if (heap->quarantine == nullptr && heap != &empty_heap) {
-    heap->quarantine = allocate_run(sizeof(Quarantine), page_bytes, nullptr, nullptr);
-    if (heap->quarantine != nullptr) {
-      auto* const made = static_cast<Quarantine*>(heap->quarantine);
-      made->first = made->count = made->bytes = 0;
-      region.pages[region.page_of(made)].flags |= page_cached;  // no program may free it
-    }
+[[gnu::always_inline]] inline Quarantine* quarantine_of(ThreadHeap* heap) {
+  auto* const waiting = static_cast<Quarantine*>(heap->quarantine);
+  return waiting != nullptr || heap == &empty_heap ? waiting : make_quarantine(heap);
+}
+
+[[gnu::always_inline]] inline void put_into_quarantine(const Block& block) {
+  ThreadHeap* const heap = heap_behind_guard;
+  Quarantine* const waiting = quarantine_of(heap);
+  const Place oldest = waiting != nullptr ? waiting->exchange(block) : Place(block);
+  if (oldest.is_empty()) [[unlikely]] {
+    return;
   }
-  return static_cast<Quarantine*>(heap->quarantine);
+  const Block leaves = oldest.block();
+  if (!is_untouched(leaves)) [[unlikely]] {
+    report_touched(leaves);
+  }
+  free_small(heap, leaves.begin, cache_place(leaves.size_class));
 }
 
 void* allocate_guarded(std::size_t size, std::size_t alignment) {
@@ -251,12 +313,24 @@ void write_canary_behind(void* block, std::size_t size) {
 std::size_t checked_run_size(const void* block) {
   const std::size_t size = run_bytes(block) - slack_of(block);
   if (!is_filled(static_cast<const char*>(block) + size, static_cast<const char*>(block) + run_bytes(block))) {
-    report_fault("something was written behind the end of a block", block);
+    report_fault(written_behind, block);
   }
   return size;
 }
 
 bool is_of_arena(const void* run) { return (region.pages[region.page_of(run)].flags & page_of_arena) != 0; }
+
+[[gnu::noinline]] void free_run_or_arena(void* block, Owner owner) {
+  if (owner.heap() != 0) {
+    free_remote(block);
+    return;
+  }
+  if (is_live_run(block) && !is_of_arena(block)) {
+    static_cast<void>(checked_run_size(block));
+  }
+  free_run(block);  // reports what is none
+  start_janitor_if_due();
+}
 
 std::size_t run_size(const void* block) {
   if (!is_live_run(block)) {
@@ -268,7 +342,7 @@ std::size_t run_size(const void* block) {
 }  // namespace
 
 bool start() {
-  canary_key = secret() * 0xD1B54A32D192ED03u;
+  canary_key = (secret() << Canary::told_bits) | Canary::first_byte;
   return start_sampled();
 }
 
@@ -276,10 +350,21 @@ void start_reports() { start_trap(); }
 
 void check_quarantine() {
   if (const auto* const waiting = static_cast<const Quarantine*>(heap_behind_guard->quarantine); waiting != nullptr) {
-    for (std::uint32_t each = 0; each < waiting->count; ++each) {
-      check_freed(waiting->blocks[(waiting->first + each) % Quarantine::most].block());
+    check(waiting->small);
+    check(waiting->larger);
+  }
+}
+
+void* allocate_cached(std::size_t size, void* (*otherwise)(std::size_t size)) {
+  if (size <= looked_up_limit - canary_bytes && until_sample != 1) [[likely]] {
+    const std::size_t place = place_table[(size + canary_bytes + 15) / 16];
+    if (void* const block = heap_behind_guard->take_cached(place); block != nullptr) [[likely]] {
+      --until_sample;
+      write_canary({static_cast<char*>(block), class_at(place), false}, size);
+      return block;
     }
   }
+  return otherwise(size);
 }
 
 void* allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
@@ -305,40 +390,26 @@ void deallocate(void* pointer) {
     free_sampled(pointer);
     return;
   }
-  if (!region.contains(pointer)) {
+  if (!region.contains(pointer)) [[unlikely]] {
     report_fault("free of a pointer that this heap never handed out", pointer);
   }
   const std::size_t slice = region.slice_of(pointer);
   const Owner owner = region.owner_of(slice);
-  if (owner.heap() == 0) {
-    if (is_live_run(pointer) && !is_of_arena(pointer)) {
-      static_cast<void>(checked_run_size(pointer));
-    }
-    free_run(pointer);  // reports what is none
-    start_janitor_if_due();
+  if (owner.heap() == 0 || owner.is_arena()) [[unlikely]] {
+    free_run_or_arena(pointer, owner);
     return;
   }
-  if (owner.is_arena()) {
-    free_remote(pointer);
-    return;
+  const Found found(pointer, slice, owner);
+  if (!found.is_block()) [[unlikely]] {
+    report_fault("free of a pointer into the middle of a block", pointer);
   }
-  const Block block = block_at(pointer, slice, owner, "free of a pointer into the middle of a block");
-  write_poison(block, checked_size(block, "free of a block that was freed already"));
-  ThreadHeap* const heap = heap_behind_guard;
-  Quarantine* const waiting = quarantine_of(heap);
-  if (waiting == nullptr) [[unlikely]] {
-    release(heap, block);
-    return;
+  const Block block = found.block();
+  const std::size_t size = size_if_intact(block);
+  if (size == not_intact) [[unlikely]] {
+    report_fault(fault_of(block, "free of a block that was freed already"), pointer);
   }
-  if (waiting->count == Quarantine::most) {
-    release_oldest(heap, waiting);
-  }
-  waiting->blocks[(waiting->first + waiting->count) % Quarantine::most] = Quarantine::Place(block);
-  ++waiting->count;
-  waiting->bytes += class_bytes(owner.size_class());
-  while (waiting->bytes > Quarantine::most_bytes) {
-    release_oldest(heap, waiting);
-  }
+  write_poison(block, size);
+  put_into_quarantine(block);
 }
 
 std::size_t usable(const void* block) {
@@ -353,9 +424,18 @@ std::size_t usable(const void* block) {
   if (owner.heap() == 0) {
     return run_size(block);
   }
-  const Block found = block_at(block, slice, owner, "size asked of a pointer into the middle of a block");
-  return owner.is_arena() ? class_bytes(owner.size_class())
-                          : checked_size(found, "size asked of a block that was freed already");
+  const Found found(block, slice, owner);
+  if (!found.is_block()) {
+    report_fault("size asked of a pointer into the middle of a block", block);
+  }
+  if (owner.is_arena()) {
+    return class_bytes(owner.size_class());
+  }
+  const std::size_t size = size_if_intact(found.block());
+  if (size == not_intact) {
+    report_fault(fault_of(found.block(), "size asked of a block that was freed already"), block);
+  }
+  return size;
 }
 
 void* reallocate(void* block, std::size_t size) {

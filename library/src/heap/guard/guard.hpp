@@ -10,12 +10,17 @@
 // allocation, and none of them asks whether the guard is on.
 //
 // Bound: O(1) as without it; a check looks at 9 words of a block at most. 8 bytes for each small block; for each thread
-// that frees, a page, and at most 64 blocks of 128 KiB together in quarantine.
+// that frees, a page, and at most 72 blocks of 192 KiB together in quarantine.
 #pragma once
 
 #include <cstddef>
 
+#include "heap/atomic.hpp"
+
 namespace blockyard::heap::guard {
+
+/// Once all of the heap is ready, and the guard is on.
+extern constinit Atomic<bool> is_on;
 
 /// Readies it, once, while the heap is; false: there is no address space, and nothing is guarded.
 bool start();
@@ -25,6 +30,8 @@ void start_reports();
 /// Reports a block in the calling thread's quarantine that was written to: at the program's end.
 void check_quarantine();
 
+/// A block that the thread has cached; where it has none, or the next one is sampled, what `otherwise` returns.
+void* allocate_cached(std::size_t size, void* (*otherwise)(std::size_t size));
 /// As malloc_api.cpp's, for any size and alignment; null when memory is exhausted.
 void* allocate(std::size_t size, std::size_t alignment, bool* zeroed);
 /// Any pointer but null.
