@@ -1,8 +1,11 @@
 """What `blockyard record` says at its end: what it counted, which journal to look at, and what was not found."""
 
 import json
+import os
 import re
+import signal
 import subprocess
+import sys
 
 from recorded import program, record, recording
 
@@ -57,3 +60,30 @@ def test_a_frame_symbol_without_calls_is_reported_in_one_sentence(tmp_path):
 def test_a_frame_symbol_that_is_called_is_not_complained_of(tmp_path):
     done = recording(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "variadic"))
     assert "no frame was marked" not in done.stderr
+
+
+def test_what_is_left_at_the_end_is_merged_without_a_pause(tmp_path):
+    """The collector is stopped while the program fills its ring, so that nearly all is left."""
+    loop = "print(flush=True); input()\nfor _ in range(1_000_000): bytes(1000)"
+    name = f"test-{os.getpid()}-left"
+    journal = tmp_path / "left.byj"
+    options = ["--socket", name, "--output", journal, "--stack-depth", "0", "--ring-kib", "131072", "--slots", "16"]
+    collector = subprocess.Popen(
+        [native.path("blockyard-collect"), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert collector.stdout.readline() == "ready\n"
+    variables = {"BLOCKYARD_RECORD": name, "LD_PRELOAD": str(native.path("libblockyard-record.so"))}
+    program = subprocess.Popen(
+        [sys.executable, "-c", loop], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | variables,
+    )  # fmt: skip
+    program.stdout.readline()
+    collector.send_signal(signal.SIGSTOP)
+    program.communicate("\n")
+    collector.send_signal(signal.SIGCONT)
+    collector.stdin.close()
+    [image] = json.loads(collector.stdout.readline())["images"]
+    _, status, used = os.wait4(collector.pid, 0)
+    collector.returncode = os.waitstatus_to_exitcode(status)
+    assert image["journals"][0]["events"] > 2_000_000
+    assert used.ru_nvcsw < 60  # it takes 120 rounds

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t merge_slice = 16'384;  // records between two drains of the rings: about 1 ms
 constexpr int idle_ms = 5;                   // a ring of 4 MiB lasts 8 ms at 25 million events per second
-constexpr int busy_ms = 1;
+constexpr int ending_ms = 1;
 constexpr std::uint64_t millisecond_ns = 1'000'000;
 constexpr std::uint64_t second_ns = 1'000'000'000;
 
@@ -267,10 +267,11 @@ void Server::print_summary() {
                        [](const Process& process) { return process.session->is_dead(); });
   };
   const auto some_may_end = [this] { return !processes_.empty() || forks_.children_may_come(); };
+  bool busy = true;
   while (some_are_ending() || (some_may_end() && monotonic_ns() < deadline)) {
-    wait_for_something(busy_ms);
+    wait_for_something(busy ? 0 : ending_ms);  // whoever recorded waits for what is left
     accept_programs();
-    work();
+    busy = work();
   }
   summary_printed_ = true;
   Summary summary = summary_;
