@@ -21,11 +21,13 @@ class FlatMap {
 
   std::size_t size() const { return size_; }
 
-  /// Brings the slot of `key` into the cache; call it some lookups ahead.
+  /// Brings the slot of `key` into the cache; call it some lookups ahead. With more than one, those that follow too:
+  /// erasing reads on to the next empty one.
+  template <std::size_t slots = 1>
   void prefetch(std::uint64_t key) const {
     const Slot* const slot = &slots_[home(key)];
-    __builtin_prefetch(slot, 1);
-    if constexpr (64 % sizeof(Slot) != 0) __builtin_prefetch(reinterpret_cast<const char*>(slot + 1) - 1, 1);
+    for (std::size_t i = 0; i < slots; ++i) __builtin_prefetch(slot + i, 1);
+    if constexpr (64 % sizeof(Slot) != 0) __builtin_prefetch(reinterpret_cast<const char*>(slot + slots) - 1, 1);
   }
 
   /// The value of `key`, or null.

