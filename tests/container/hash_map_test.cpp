@@ -18,6 +18,8 @@
 #include "blockyard/allocator.hpp"
 #include "blockyard/hash_map.hpp"
 
+std::size_t bytes_of_a_map_in_gnu_mode();  // gnu_mode.cpp
+
 namespace {
 
 /// A string that is equal to itself in capitals, as its std::hash knows.
@@ -352,6 +354,11 @@ TEST(HashMap, numbers_of_128_bits_that_differ_in_their_upper_half_have_short_sea
   EXPECT_EQ(map.size(), 2000u);
   EXPECT_EQ(map.get(Number{-7} * (Number{1} << 64)), -7);
   EXPECT_LE(map.longest_search(), short_search);
+}
+
+TEST(HashMap, a_map_of_numbers_of_128_bits_is_the_same_in_all_language_modes) {
+  __extension__ using Number = __int128;
+  EXPECT_EQ((sizeof(HashMap<Number, int>)), bytes_of_a_map_in_gnu_mode());
 }
 
 TEST(HashMap, strings_with_an_allocator_of_their_own_may_be_keys) {

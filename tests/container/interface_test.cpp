@@ -151,6 +151,12 @@ TEST(Interface, zero_and_null_are_erased_as_keys_and_values_where_they_can_be) {
   EXPECT_TRUE(pointers.erase(nullptr));
   RBSet<int*> set{nullptr};
   EXPECT_TRUE(set.erase(nullptr));
+  struct Holder {
+    int number;
+  };
+  List<int Holder::*> members{nullptr, &Holder::number};
+  EXPECT_TRUE(members.erase(nullptr));
+  EXPECT_EQ(members.size(), 1u);
 }
 
 // --- what elements may be ---

@@ -85,9 +85,10 @@ concept String = is_standard_string<T> ||
     (std::convertible_to<const T&, std::string_view> && !std::is_invocable_v<std::hash<T>, const T&> &&
      requires { typename T::traits_type; });
 
-/// What hashes to itself.
+/// What hashes to itself. A 128-bit integer does not, and only some language modes count it as an integer: a map must
+/// be the same in all of them.
 template <class T>
-concept Number = std::integral<T> || std::is_enum_v<T> || std::is_pointer_v<T>;
+concept Number = (std::integral<T> && sizeof(T) <= sizeof(std::uint64_t)) || std::is_enum_v<T> || std::is_pointer_v<T>;
 
 }  // namespace container
 
@@ -99,7 +100,7 @@ struct HasherDefault {
   [[nodiscard]] static std::uint64_t hash(const T& value) noexcept(
       std::is_nothrow_invocable_v<std::hash<T>, const T&>) {
     if constexpr (std::is_same_v<T, container::Wide> || std::is_same_v<T, container::SignedWide>) {
-      // Numbers below 2^64 stay as they are. Only some language modes count these types as integers.
+      // Numbers below 2^64 stay as they are.
       return static_cast<std::uint64_t>(value) ^
              container::fold_product(static_cast<std::uint64_t>(value >> 64), 0x243f'6a88'85a3'08d3);
     } else if constexpr (std::is_pointer_v<T>) {

@@ -52,9 +52,10 @@ struct OrderLinks {
 };
 
 /// Whether erase() takes an `E` for an element, not for a key or value. A literal 0, which converts to any pointer, is
-/// a number.
+/// a number; nullptr is a value where values are pointers of any kind.
 template <class E, class Element, class Value>
-concept NamesElement = std::convertible_to<E, Element*> && !(std::is_null_pointer_v<E> && std::is_pointer_v<Value>);
+concept NamesElement = std::convertible_to<E, Element*> &&
+    !(std::is_null_pointer_v<E> && std::is_scalar_v<Value> && std::convertible_to<E, Value>);
 
 struct NoHint {};
 
