@@ -305,6 +305,35 @@ TEST(Walker, walks_on_beyond_the_most_frames_that_it_keeps) {
   EXPECT_EQ(stacks.front().end, End::depth);
 }
 
+/// The same deep stack, walked while nothing is known of it and again.
+struct WalkedTwice {
+  Walked walked{100};
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+};
+
+[[gnu::noinline]] void walk_twice(WalkedTwice& twice) {
+  const Start start = caller_of(__builtin_frame_address(0));
+  twice.first = twice.walked.walk(start);
+  twice.second = twice.walked.walk(start);
+}
+
+[[gnu::noinline]] void recurse_to_walk_twice(unsigned depth, WalkedTwice& twice) {
+  if (depth == 0) {
+    walk_twice(twice);
+  } else {
+    recurse_to_walk_twice(depth - 1, twice);
+  }
+  asm volatile("");  // no tail call
+}
+
+TEST(Walker, gives_a_stack_of_unknown_depth_one_number) {
+  WalkedTwice twice;
+  recurse_to_walk_twice(5000, twice);
+  EXPECT_EQ(twice.first, twice.second);
+  EXPECT_EQ(twice.walked.stack_of(twice.second).addresses.size(), 100u);
+}
+
 // A page of code made at run time that calls walk_here(): push rbp; mov rbp, rsp; call rdi; pop rbp; ret.
 struct GeneratedCaller {
   GeneratedCaller()

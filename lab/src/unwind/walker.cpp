@@ -346,9 +346,11 @@ std::uint32_t Walker::keep(unsigned kept, Sink& sink) {
 }
 
 // The first frame that is kept of `total`. It moves in steps, so that deep stacks that differ near their end share what
-// precedes it: if it moved with each call, a stack that is one call deeper would be new from its first frame on.
+// precedes it: if it moved with each call, a stack that is one call deeper would be new from its first frame on. Of a
+// stack whose depth is not known it can only lie so far from the end.
 unsigned Walker::first_kept(unsigned total) const {
   if (total <= depth_) return 0;
+  if (is_deep_) return total - depth_;
   const unsigned step = depth_ < 4 ? 1 : depth_ / 4;
   return (total - depth_ + step - 1) / step * step;
 }
