@@ -31,11 +31,12 @@ def write(data: Data) -> list[str]:
         if part in data.documents:
             rows.append(_row(data.documents[part], command, place, [page]))
     lab = [data.documents[part] for part in _LAB if part in data.documents]
-    for where in dict.fromkeys(place(one["machine"]) for one in lab):
-        mine = [one for one in lab if place(one["machine"]) == where]
+    for where, built in dict.fromkeys((place(one["machine"]), one["commit"]) for one in lab):
+        mine = [one for one in lab if (place(one["machine"]), one["commit"]) == (where, built)]
         names = ", ".join(dict.fromkeys(one["part"].removesuffix("-awake") for one in mine))
-        latest = max(mine, key=lambda one: one["measured_at"])
-        rows.append([f"the lab: {names}", where, latest["measured_at"], latest["commit"] or "–", _links(["lab.md"])])
+        rows.append(
+            [f"the lab: {names}", where, max(one["measured_at"] for one in mine), built or "–", _links(["lab.md"])]
+        )
     return [
         "# Results",
         "",
