@@ -88,7 +88,7 @@ concept String = is_standard_string<T> ||
 /// What hashes to itself. A 128-bit integer does not, and only some language modes count it as an integer: a map must
 /// be the same in all of them.
 template <class T>
-concept Number = (std::integral<T> && sizeof(T) <= sizeof(std::uint64_t)) || std::is_enum_v<T> || std::is_pointer_v<T>;
+concept Number = (std::integral<T> && sizeof(T) <= sizeof(std::uint64_t)) || std::is_enum_v<T>;
 
 }  // namespace container
 

@@ -7,10 +7,10 @@
 ///
 /// Memory: per entry a node of two 32-bit links, key and value (16 bytes for two ints), and 6.4 to 12.8 bytes of table:
 /// 23 to 29 bytes for two ints. Up to 12 entries take 32, 48 or 64 bytes of table. The object is 24 bytes; DirectBlocks
-/// add 8, numbers and pointers as keys too. At most 2.6 * 10^9 entries.
+/// add 8, number keys too. At most 2.6 * 10^9 entries.
 ///
-/// Integers, enumerations and pointers with the default hasher and comparator that lie close together are neighbours in
-/// the table too, which is faster when they are used in order.
+/// Integers and enumerations with the default hasher and comparator that lie close together are neighbours in the table
+/// too, which is faster when they are used in order.
 ///
 /// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
 ///
