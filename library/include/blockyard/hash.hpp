@@ -85,16 +85,16 @@ concept String = is_standard_string<T> ||
     (std::convertible_to<const T&, std::string_view> && !std::is_invocable_v<std::hash<T>, const T&> &&
      requires { typename T::traits_type; });
 
-/// What hashes to itself. A 128-bit integer does not, and only some language modes count it as an integer: a map must
-/// be the same in all of them.
+/// Integers and enumerations, which hash to themselves. A 128-bit integer does not, and only some language modes count
+/// it as an integer: a map must be the same in all of them.
 template <class T>
 concept Number = (std::integral<T> && sizeof(T) <= sizeof(std::uint64_t)) || std::is_enum_v<T>;
 
 }  // namespace container
 
-/// The default hasher: integers, enumerations and pointers as they are, strings by 64-bit multiplications, everything
-/// else by std::hash. HashMap mixes what a hasher returns, so the results need not be well distributed, only different
-/// for different keys.
+/// The default hasher: integers and enumerations as they are, strings by 64-bit multiplications, everything else by
+/// std::hash. HashMap mixes what a hasher returns, so the results need not be well distributed, only different for
+/// different keys.
 struct HasherDefault {
   template <class T>
   [[nodiscard]] static std::uint64_t hash(const T& value) noexcept(
@@ -103,8 +103,6 @@ struct HasherDefault {
       // Numbers below 2^64 stay as they are.
       return static_cast<std::uint64_t>(value) ^
              container::fold_product(static_cast<std::uint64_t>(value >> 64), 0x243f'6a88'85a3'08d3);
-    } else if constexpr (std::is_pointer_v<T>) {
-      return reinterpret_cast<std::uintptr_t>(value);
     } else if constexpr (container::Number<T>) {
       return static_cast<std::uint64_t>(value);
     } else if constexpr (container::String<T>) {
