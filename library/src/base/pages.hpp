@@ -53,10 +53,6 @@ void advise_huge_pages(void* pages, std::size_t bytes);
 /// Asks for small pages, from the next touch on.
 void advise_small_pages(void* pages, std::size_t bytes);
 
-/// Populates memory with one system call instead of a fault per page. It holds the address-space lock meanwhile, so
-/// other threads' mmap waits. False, with nothing done, when the system cannot (before Linux 5.14).
-bool populate_pages(void* pages, std::size_t bytes);
-
 /// Bytes of a stretch that are resident now; 0 where the system does not say. O(pages), one system call per 16 MiB.
 /// Allocates nothing.
 std::size_t resident_bytes(const void* pages, std::size_t bytes);

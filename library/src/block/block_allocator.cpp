@@ -46,7 +46,7 @@ void BlockAllocator::free_slow(block::Slab* slab) noexcept {
   if (pool_ == nullptr || pool_->watch != nullptr) {
     void* const freed = slab->free;
     block::watch_undo_put(slab);
-    block::watch_free(pool_, freed);
+    block::watch_free(pool_, nullptr, freed);
   } else {
     block::pool_free_slow(pool_, slab);
   }
@@ -54,7 +54,7 @@ void BlockAllocator::free_slow(block::Slab* slab) noexcept {
 
 void BlockAllocator::free_checked(void* freed) noexcept {
   if (pool_ == nullptr || pool_->watch != nullptr) {
-    block::watch_free(pool_, freed);  // without a pool, every block is a foreign one
+    block::watch_free(pool_, nullptr, freed);  // without a pool, every block is a foreign one
   } else {
     block::pool_free(pool_, freed);
   }

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "block/static_pools.hpp"
+
 namespace blockyard {
 namespace {
 
@@ -28,13 +30,7 @@ void block_resource::release() noexcept {
 by_block_statistics block_resource::statistics() const noexcept {
   by_block_statistics sum{};
   for (const BlockAllocator& blocks : blocks_) {
-    const by_block_statistics one = blocks.statistics();
-    sum.live_blocks += one.live_blocks;
-    sum.live_bytes += one.live_bytes;
-    sum.peak_blocks += one.peak_blocks;
-    sum.pages += one.pages;
-    sum.held_bytes += one.held_bytes;
-    sum.free_page_bytes += one.free_page_bytes;
+    block::add_statistics(sum, blocks.statistics());
   }
   return sum;
 }

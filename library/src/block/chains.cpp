@@ -1,7 +1,7 @@
 // Chains of freed blocks: kept whole, and handed to the fast path piece by piece.
 #include <algorithm>
 
-#include "block/pool_parts.hpp"
+#include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard::block {

@@ -4,13 +4,11 @@
 namespace blockyard::block {
 namespace {
 
-std::byte* start_of(Index index) { return address_of(index); }
-
 // Blocks on a list, which must lie in this slab on block boundaries. More than the slab can have when they do not.
 std::size_t count_list(const Pool* pool, Index index, const void* block) {
   std::size_t count = 0;
   for (; block != nullptr && count <= pool->capacity; block = link_of(block)) {
-    const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - start_of(index));
+    const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - address_of(index));
     if (offset >= std::size_t{pool->capacity} * pool->stride || offset % pool->stride != 0) {
       return pool->capacity + std::size_t{1};
     }
@@ -22,8 +20,8 @@ std::size_t count_list(const Pool* pool, Index index, const void* block) {
 bool slab_holds(const Pool* pool, Index index) {
   const Slab& record = slab(index);
   const Slice& info = slice(index);
-  const std::byte* const cut_end = start_of(index) + std::size_t{pool->capacity} * pool->stride;
-  if (record.bump < start_of(index) || record.end < record.bump || record.end > cut_end) {
+  const std::byte* const cut_end = address_of(index) + std::size_t{pool->capacity} * pool->stride;
+  if (record.bump < address_of(index) || record.end < record.bump || record.end > cut_end) {
     return false;
   }
   const std::size_t cut = pool->capacity - static_cast<std::size_t>(record.end - record.bump) / pool->stride;
@@ -78,12 +76,11 @@ bool pool_invariants_hold(const Pool* pool) {
   std::size_t held = 0;
   std::size_t free_bytes = 0;
   bool cutting_found = pool->cutting == 0;
-  const Index step = Index{1} << (pool->shift - slab_shift);
   for (Index page = pool->pages; page != 0; page = slice(page).next) {
     const Slice& first = slice(page);
     const Index end = page + (Index{1} << first.order);
     std::size_t busy = 0;
-    for (Index index = page; index != first.uncut; index += step) {
+    for (Index index = page; index != first.uncut; index += slab_step(pool)) {
       if (index >= end || slice(index).page != page || !slab_holds(pool, index)) {
         return false;
       }

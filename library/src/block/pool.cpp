@@ -1,4 +1,5 @@
-// The slow paths of a pool: which slab comes next, what becomes of one that is full or empty, when pages come and go.
+// The slow paths of a pool: which slab comes next, what becomes of one that is full or empty, when pages come and go,
+// and how pages of threads that have ended move to the pools of others.
 //
 // O(1) for each slab that runs out or empties. One call handles at most 16 KiB or 16 blocks of a chain, and 8 lists of
 // remotely freed blocks. reset and trim are O(slabs). The operating system is called when a page is taken (one madvise,
@@ -9,8 +10,7 @@
 #include <mutex>
 #include <new>
 
-#include "base/bits.hpp"
-#include "block/pool_parts.hpp"
+#include "base/index_list.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
@@ -30,6 +30,151 @@ constexpr std::size_t most_magazine_blocks = 32;
 constexpr std::size_t magazine_bytes = std::size_t{8} << 10;
 
 constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `world`
+
+std::size_t page_bytes(Index page) { return slice_bytes << slice(page).order; }
+Index page_end(Index page) { return page + (Index{1} << slice(page).order); }
+std::byte* slab_start(const Slab* record) { return address_of(index_of(record)); }
+bool is_real(const Pool* pool, const Slab* record) { return record != &by_block_no_slab && record != &pool->loose; }
+
+std::byte* cut_end(const Pool* pool, const Slab* record) {
+  return slab_start(record) + std::size_t{pool->capacity} * pool->stride;
+}
+
+// Bytes of a slab in front of which every live block lies: all of it where a stretch of freed blocks is cut again.
+std::size_t cut_bytes(const Pool* pool, const Slab* record) {
+  const std::byte* const high = record->end == cut_end(pool, record) ? record->bump : cut_end(pool, record);
+  return static_cast<std::size_t>(high - slab_start(record));
+}
+
+void rewind(const Pool* pool, Slab* record) {
+  record->free = nullptr;
+  record->bump = slab_start(record);
+  record->end = cut_end(pool, record);
+}
+
+void page_link(Pool* pool, Index page) {
+  base::list_push(pool->pages, page, slice);
+  pool->page_count += 1;
+  pool->held_bytes += page_bytes(page);
+  pool->peak_held_bytes = std::max<std::size_t>(pool->peak_held_bytes, pool->held_bytes);
+}
+
+void page_unlink(Pool* pool, Index page) {
+  base::list_remove(pool->pages, page, slice);
+  pool->page_count -= 1;
+  pool->held_bytes -= page_bytes(page);
+}
+
+// A pool may keep this much free memory whatever its peak.
+constexpr std::size_t least_kept_bytes = std::size_t{256} << 10;
+
+bool keeps_too_much(const Pool* pool) {
+  return pool->free_page_bytes > std::max(pool->peak_held_bytes / 2, least_kept_bytes);
+}
+
+// Updates the pool's peak: in bytes, since a division would show in programs that allocate and free a single block again
+// and again.
+void note_peak(Pool* pool) {
+  const std::size_t slab_bytes = std::size_t{pool->capacity} * pool->stride;
+  const std::size_t busy = pool->busy_slabs;
+  if (busy * slab_bytes <= pool->peak_cut_bytes) {
+    return;
+  }
+  const Slab* const current = *pool->current;
+  const std::size_t cut = is_real(pool, current) ? cut_bytes(pool, current) : slab_bytes;
+  pool->peak_cut_bytes = std::max<std::size_t>(pool->peak_cut_bytes, (busy - 1) * slab_bytes + cut);
+}
+
+// Gives a page without blocks back.
+void page_release(Pool* pool, Index page) {
+  Slice& first = slice(page);
+  for (Index index = page; index != first.uncut; index += slab_step(pool)) {
+    base::list_remove(pool->empty, index, slab);
+    slice(index).place = Place::unused;
+    slab(index).owner.store(nullptr, std::memory_order_relaxed);
+  }
+  if (pool->cutting == page) {
+    pool->cutting = 0;
+  }
+  page_unlink(pool, page);
+  pool->free_page_bytes -= page_bytes(page);
+  window_give(page, first.order, first.huge);
+}
+
+// Enters an empty slab behind the one before it in memory, if that is empty too. So slabs that empty in the order of
+// their addresses, as when a container is cleared, are handed out in that order again.
+void list_empty(Pool* pool, Index index) {
+  const Index before = index - slab_step(pool);
+  if (index != slice(index).page && slice(before).place == Place::empty) {
+    base::list_push(slab(before).next, index, slab);
+    slab(index).previous = before;
+  } else {
+    base::list_push(pool->empty, index, slab);
+  }
+}
+
+// The last live block of a slab was freed: the slab returns to its bump pointer.
+void slab_emptied(Pool* pool, Slab* record) {
+  const Index index = index_of(record);
+  Slice& info = slice(index);
+  note_peak(pool);
+  rewind(pool, record);
+  if (info.place == Place::current) {
+    return;
+  }
+  base::list_remove(pool->partial, index, slab);
+  info.place = Place::empty;
+  list_empty(pool, index);
+  --pool->busy_slabs;
+  Slice& page = slice(info.page);
+  if (--page.busy == 0) {
+    pool->free_page_bytes += page_bytes(info.page);
+    if (keeps_too_much(pool)) {
+      page_release(pool, info.page);
+    }
+  }
+}
+
+// A full slab has free blocks again: it becomes partial.
+void slab_reopen(Pool* pool, Slab* record) {
+  record->excess = slab_live(*record);
+  record->floor = 0;
+  const Index index = index_of(record);
+  slice(index).place = Place::partial;
+  base::list_push(pool->partial, index, slab);
+}
+
+// Takes remotely freed blocks into a slab that is full, partial or current. O(1).
+void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
+  const Index index = index_of(record);
+  if (record->free != nullptr) {
+    set_link(slab_link_to(index, batch.last), record->free);
+  }
+  record->free = slab_link_to(index, batch.first);
+  const std::uint32_t live = slab_live(*record) - batch.count;
+  const bool reopens = slice(index).place == Place::full && live <= record->floor;
+  record->excess = live - record->floor;
+  if (reopens) {
+    slab_reopen(pool, record);
+  }
+  if (live == 0) {
+    slab_emptied(pool, record);
+  }
+}
+
+// All blocks of the slab are live, except too few to use it: it leaves the lists until enough are freed.
+void slab_full(Pool* pool, Slab* record) {
+  slice(index_of(record)).place = Place::full;
+  const std::uint32_t live = slab_live(*record);
+  if (pool->watch != nullptr) {
+    return;  // its counts stay as watch_allocate() set them
+  }
+  if (record->bump == record->end) {
+    record->bump = record->end = slab_start(record);  // blocks freed in order from here on can be cut again (slab_put)
+  }
+  record->floor = pool->reopen;
+  record->excess = live - pool->reopen;
+}
 
 void count_busy(Pool* pool, Index page) {
   ++pool->busy_slabs;
@@ -88,7 +233,7 @@ bool take_partial(Pool* pool) {
   if (index == 0) {
     return false;
   }
-  list_remove(pool->partial, index);
+  base::list_remove(pool->partial, index, slab);
   Slab& record = slab(index);
   fetch_blocks(pool, &record);
   make_current(pool, &record);
@@ -100,7 +245,7 @@ bool take_empty(Pool* pool) {
   if (index == 0) {
     return false;
   }
-  list_remove(pool->empty, index);
+  base::list_remove(pool->empty, index, slab);
   count_busy(pool, slice(index).page);
   make_current(pool, &slab(index));
   return true;
@@ -222,13 +367,7 @@ void* pool_allocate_slow(Pool* pool) {
   return nullptr;
 }
 
-void pool_free_slow(Pool* pool, Slab* record) {
-  if (record->floor != 0) {
-    slab_reopen(pool, record);
-    return;
-  }
-  slab_emptied(pool, record);
-}
+void pool_free_slow(Pool* pool, Slab* record) { (record->floor != 0 ? slab_reopen : slab_emptied)(pool, record); }
 
 void pool_free(Pool* pool, void* block) {
   Slab* const record = slab_of(block, slab_mask_of(pool->shift));
@@ -259,7 +398,7 @@ void pool_reset(Pool* pool) {
       record.floor = 0;
       record.excess = 0;
       slice(index).place = Place::empty;
-      list_push(pool->empty, index);
+      base::list_push(pool->empty, index, slab);
     }
     if (keeps_too_much(pool)) {
       page_release(pool, page);
@@ -268,25 +407,16 @@ void pool_reset(Pool* pool) {
   }
 }
 
-namespace {
-
-// An empty current slab would keep its page.
-void put_current_aside(Pool* pool) {
-  Slab* const record = *pool->current;
-  if (is_real(pool, record) && slab_live(*record) == 0) {
-    *pool->current = &by_block_no_slab;
-    slice(index_of(record)).place = Place::partial;
-    list_push(pool->partial, index_of(record));
-    slab_emptied(pool, record);
-  }
-}
-
-}  // namespace
-
 void pool_trim(Pool* pool) {
   pool_free_loose(pool);
   pool_adopt_lists(pool, ~std::size_t{0});
-  put_current_aside(pool);
+  // An empty current slab would keep its page.
+  if (Slab* const record = *pool->current; is_real(pool, record) && slab_live(*record) == 0) {
+    *pool->current = &by_block_no_slab;
+    slice(index_of(record)).place = Place::partial;
+    base::list_push(pool->partial, index_of(record), slab);
+    slab_emptied(pool, record);
+  }
   for (Index page = pool->pages; page != 0;) {
     const Index next = slice(page).next;
     if (slice(page).busy == 0) {
@@ -346,6 +476,13 @@ bool pool_keep(Pool* pool, void* block) {
   return true;
 }
 
+void pool_add_held(const Pool* pool, by_block_statistics* sum) {
+  sum->peak_blocks += pool->peak_cut_bytes / pool->stride;
+  sum->pages += pool->page_count;
+  sum->held_bytes += pool->held_bytes;
+  sum->free_page_bytes += pool->free_page_bytes;
+}
+
 void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
   note_peak(const_cast<Pool*>(pool));
   std::size_t live = 0;
@@ -361,10 +498,72 @@ void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
   live -= waiting + watch_waiting(pool);
   sum->live_blocks += live;
   sum->live_bytes += live * pool->stride;
-  sum->peak_blocks += pool->peak_cut_bytes / pool->stride;
-  sum->pages += pool->page_count;
-  sum->held_bytes += pool->held_bytes;
-  sum->free_page_bytes += pool->free_page_bytes;
+  pool_add_held(pool, sum);
+}
+
+namespace {
+
+bool page_has_room(Pool* pool, Index page) {
+  const Slice& first = slice(page);
+  if (first.uncut != page_end(page)) {
+    return true;
+  }
+  for (Index index = page; index != first.uncut; index += slab_step(pool)) {
+    if (slice(index).place != Place::full) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void page_move(Pool* to, Pool* from, Index page) {
+  Slice& first = slice(page);
+  for (Index index = page; index != first.uncut; index += slab_step(from)) {
+    Slab& record = slab(index);
+    Slice& info = slice(index);
+    if (*from->current == &record) {
+      *from->current = &by_block_no_slab;
+      info.place = Place::partial;
+      base::list_push(from->partial, index, slab);
+    }
+    if (info.place == Place::partial || info.place == Place::empty) {
+      const bool partial = info.place == Place::partial;
+      base::list_remove(partial ? from->partial : from->empty, index, slab);
+      base::list_push(partial ? to->partial : to->empty, index, slab);
+    }
+    record.pool.store(to, std::memory_order_release);
+    record.owner.store(to->thread, std::memory_order_relaxed);
+  }
+  if (from->cutting == page) {
+    from->cutting = 0;
+    to->cutting = page;  // `to` has none: it adopts when it has nothing left to cut
+  }
+  from->busy_slabs -= first.busy;
+  to->busy_slabs += first.busy;
+  if (first.busy == 0) {
+    from->free_page_bytes -= page_bytes(page);
+    to->free_page_bytes += page_bytes(page);
+  }
+  page_unlink(from, page);
+  page_link(to, page);
+}
+
+}  // namespace
+
+unsigned pool_adopt(Pool* to, Pool* from, unsigned limit) {
+  pool_adopt_lists(from, ~std::size_t{0});
+  unsigned moved = 0;
+  unsigned seen = 0;
+  constexpr unsigned seen_limit = 64;  // bounds the time: 64 pages of at most 128 slabs
+  for (Index page = from->pages; page != 0 && moved < limit && seen < seen_limit; ++seen) {
+    const Index next = slice(page).next;
+    if (page_has_room(from, page)) {
+      page_move(to, from, page);
+      ++moved;
+    }
+    page = next;
+  }
+  return moved;
 }
 
 }  // namespace blockyard::block

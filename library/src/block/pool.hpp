@@ -90,7 +90,10 @@ void pool_free_loose(Pool* pool);
 /// Moves up to `limit` pages with free blocks from a pool whose owner has ended. How many it moved.
 unsigned pool_adopt(Pool* to, Pool* from, unsigned limit);
 
-/// Adds the figures of a pool without `thread` to `sum`. O(slabs).
+/// Adds the peak and the pages of a pool to `sum`. Any thread.
+void pool_add_held(const Pool* pool, by_block_statistics* sum);
+
+/// Adds all figures of a pool without `thread` to `sum`. O(slabs).
 void pool_add_statistics(const Pool* pool, by_block_statistics* sum);
 
 /// The invariant walker: whether counts, links and places of all slabs and pages agree. O(blocks).
@@ -107,6 +110,27 @@ void* static_magazine_take(std::uint32_t slot);
 /// Moves pages of ended threads to this static pool. Whether there were any (static_pools.cpp).
 bool static_adopt(Pool* pool);
 
+// --- between pool.cpp and chains.cpp ---
+
+/// Counts blocks of chains as handed out or freed.
+void count_chained(Pool* pool, std::size_t gone);
+
+/// Hands the next blocks of the chain in use to the fast path. O(1).
+void fill_loose(Pool* pool);
+
+/// Takes the newest chain into use. False when there is none.
+bool take_chain(Pool* pool);
+
+/// From now on no chain is in use.
+void end_loose(Pool* pool);
+
+/// Has `loose` serve a magazine, the pool's own or one that another thread handed on. False when there is none.
+bool take_magazine(Pool* pool);
+
+/// `loose` is current no more: the slab that was before it is, if there was one.
+void leave_loose(Pool* pool);
+
+inline Index slab_step(const Pool* pool) { return Index{1} << (pool->shift - slab_shift); }
 inline std::uint32_t slab_live(const Slab& record) { return record.floor + record.excess; }
 
 /// The near links in a chain's blocks. Word 0 of each block links to the next one; word 1 of the first block links to

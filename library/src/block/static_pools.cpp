@@ -168,16 +168,10 @@ void* watched_allocate(std::uint32_t slot, std::size_t stride) {
   return watch_allocate(pool);
 }
 
-void watched_free(std::uint32_t slot, void* block) {
+void watched_free(std::uint32_t slot, const Slab* supposed, void* block) {
   const std::lock_guard lock(watched_lock);
   watch_forget_type(block);
-  watch_free(watched[slot], block);
-}
-
-void watched_free_in(const Slab* supposed, void* block) {
-  const std::lock_guard lock(watched_lock);
-  watch_forget_type(block);
-  watch_free_in(supposed, block);
+  watch_free(watched[slot], supposed, block);
 }
 
 void free_one(void* block, std::size_t stride) {
@@ -262,7 +256,7 @@ void by_static_block_free_slow(Slab* record) noexcept {
 
 void by_static_block_free_remote(void* block, Slab* record) noexcept {
   if (process_is_watched()) {
-    watched_free_in(record, block);
+    watched_free(0, record, block);
     return;
   }
   if (by_thread_blocks != &no_blocks) {
@@ -278,7 +272,7 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
 
 void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
   if (process_is_watched()) {
-    watched_free(slot_of_stride(stride), block);
+    watched_free(slot_of_stride(stride), nullptr, block);
     return;
   }
   free_one(block, stride);
@@ -386,12 +380,6 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
   by_block_statistics sum{};
   sum.block_bytes = stride;
   std::size_t live = 0;
-  const auto add = [&](const Pool* pool) {
-    sum.peak_blocks += pool->peak_cut_bytes / pool->stride;
-    sum.pages += pool->page_count;
-    sum.held_bytes += pool->held_bytes;
-    sum.free_page_bytes += pool->free_page_bytes;
-  };
   if (process_is_watched()) {
     const std::lock_guard lock(watched_lock);
     if (const Pool* const pool = watched[slot]; pool != nullptr) {
@@ -402,7 +390,7 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
   std::ptrdiff_t loose = 0;
   for (const ThreadState* state = known.load(std::memory_order_acquire); state != nullptr; state = state->next_known) {
     if (const Pool* const pool = state->pools[slot].load(std::memory_order_acquire); pool != nullptr) {
-      add(pool);
+      pool_add_held(pool, &sum);
       loose += static_cast<std::int32_t>(pool->loose.excess);
     }
   }
@@ -467,13 +455,7 @@ void by_static_block_get_statistics(size_t stride, by_block_statistics* statisti
     if (bytes == 0 || !static_slot_in_use(slot)) {
       continue;
     }
-    const by_block_statistics one = static_slot_statistics(slot, bytes);
-    statistics->live_blocks += one.live_blocks;
-    statistics->live_bytes += one.live_bytes;
-    statistics->peak_blocks += one.peak_blocks;
-    statistics->pages += one.pages;
-    statistics->held_bytes += one.held_bytes;
-    statistics->free_page_bytes += one.free_page_bytes;
+    add_statistics(*statistics, static_slot_statistics(slot, bytes));
   }
 }
 

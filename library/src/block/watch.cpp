@@ -11,7 +11,6 @@
 #include <mutex>
 #include <new>
 
-#include "base/observer.hpp"
 #include "base/pages.hpp"
 #include "base/poison.hpp"
 #include "block/pool.hpp"
@@ -31,17 +30,8 @@ constexpr unsigned char poison = 0xdb;
 // So many freed blocks of a pool wait before the oldest is handed out again, so that a late use still finds the poison.
 constexpr std::size_t least_waiting = 256;
 
-// The recorder, or nullptr.
-const base::Observer* listener() {
-#if BLOCKYARD_OBSERVED
-  return base::block_observer();
-#else
-  return nullptr;
-#endif
-}
-
 void announce_freed(const void* block) {
-  if (const base::Observer* const heard = listener()) {
+  if (const base::Observer* const heard = watch_listener()) {
     heard->block_freed(block);
   }
 }
@@ -66,6 +56,8 @@ bool decide() {
   static_cast<void>(!write(2, line, static_cast<std::size_t>(length)));
   std::abort();
 }
+
+constinit std::atomic<long> fail_countdown{-1};
 
 // One bit per block. Each slice has as many as the smallest blocks need.
 constexpr std::size_t bitmap_bytes = slice_bytes / least_stride / 8;
@@ -144,18 +136,22 @@ class Watch {
   std::size_t count_ = 0;
 };
 
+const base::Observer* watch_listener() {
+#if BLOCKYARD_OBSERVED
+  return base::block_observer();
+#else
+  return nullptr;
+#endif
+}
+
 bool process_has_checks() {
   static const bool checks = decide();
   return checks;
 }
 
 bool process_is_watched() {
-  static const bool watched = process_has_checks() || listener() != nullptr || leaks_wanted() != 0;
+  static const bool watched = process_has_checks() || watch_listener() != nullptr || leaks_wanted() != 0;
   return watched;
-}
-
-namespace {
-constinit std::atomic<long> fail_countdown{-1};
 }
 
 void watch_fail_after(long more) { fail_countdown.store(more, std::memory_order_relaxed); }
@@ -215,7 +211,7 @@ void* watch_allocate(Pool* pool) {
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_ALLOC(pool, block, pool->stride);
 #endif
-  if (const base::Observer* const heard = listener()) {
+  if (const base::Observer* const heard = watch_listener()) {
     heard->block_allocated(block, pool->stride, 0);
   }
   return block;
@@ -295,8 +291,14 @@ Slab* slab_at(const void* block) {
   fail("foreign free (no live slab is here)", block, 0);
 }
 
-void free_in(const Slab* record, void* block) {
+}  // namespace
+
+void watch_free(const Pool* pool, const Slab* supposed, void* block) {
+  const Slab* const record = slab_at(block);
   Pool* const owner = record->pool.load(std::memory_order_relaxed);
+  if (supposed != nullptr ? record != supposed : owner != pool) {
+    fail("foreign free (the block is another pool's)", block, owner->stride);
+  }
   const std::size_t offset = static_cast<std::size_t>(static_cast<std::byte*>(block) - address_of(index_of(record)));
   if (offset % owner->stride != 0) {
     fail("foreign free (the address is inside a block)", block, owner->stride);
@@ -316,46 +318,10 @@ void free_in(const Slab* record, void* block) {
   owner->watch->push(block);  // if the ring cannot grow, the block is lost, which is safe
 }
 
-[[noreturn]] void fail_of_another_pool(const Slab* record, const void* block) {
-  fail("foreign free (the block is another pool's)", block, record->pool.load(std::memory_order_relaxed)->stride);
-}
-
-}  // namespace
-
-void watch_free(const Pool* pool, void* block) {
-  const Slab* const record = slab_at(block);
-  if (record->pool.load(std::memory_order_relaxed) != pool) {
-    fail_of_another_pool(record, block);
-  }
-  free_in(record, block);
-}
-
-void watch_free_in(const Slab* supposed, void* block) {
-  const Slab* const record = slab_at(block);
-  if (record != supposed) {
-    fail_of_another_pool(record, block);
-  }
-  free_in(record, block);
-}
-
 void watch_undo_put(Slab* record) {
   record->free = link_of(record->free);
   record->excess = 1;
 }
-
-namespace {
-
-// Announces that every live block of a slab is freed, with its pool.
-void announce_slab_freed(const Pool* pool, Index index) {
-  for (std::uint32_t number = 0; listener() != nullptr && number < pool->capacity; ++number) {
-    const std::byte* const block = address_of(index) + std::size_t{number} * pool->stride;
-    if (LiveBit(pool, block).test()) {
-      announce_freed(block);
-    }
-  }
-}
-
-}  // namespace
 
 void watch_reset(Pool* pool) {
   if (pool->watch == nullptr) {
@@ -363,8 +329,13 @@ void watch_reset(Pool* pool) {
   }
   const std::size_t slab_bytes = std::size_t{1} << pool->shift;
   for (Index page = pool->pages; page != 0; page = slice(page).next) {
-    for (Index index = page; index != slice(page).uncut; index += Index{1} << (pool->shift - slab_shift)) {
-      announce_slab_freed(pool, index);
+    for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
+      for (std::uint32_t number = 0; watch_listener() != nullptr && number < pool->capacity; ++number) {
+        const std::byte* const block = address_of(index) + std::size_t{number} * pool->stride;
+        if (LiveBit(pool, block).test()) {
+          announce_freed(block);
+        }
+      }
       base::show(address_of(index), slab_bytes);
       std::memset(bitmaps() + index * bitmap_bytes, 0, bitmap_bytes);
     }

@@ -16,6 +16,8 @@
 
 #include <cstddef>
 
+#include "base/observer.hpp"
+
 namespace blockyard::block {
 
 struct Pool;
@@ -31,14 +33,16 @@ bool process_is_watched();
 /// Whether it has checks. A load after the first call.
 bool process_has_checks();
 
+/// The recorder that listens to blocks, or nullptr.
+const base::Observer* watch_listener();
+
 /// Makes a new pool a watched one; false when memory is exhausted.
 bool watch_pool(Pool* pool);
 void* watch_allocate(Pool* pool);
-/// Frees a block that should be of this pool. With nullptr, for an allocator that never had a block, it is a foreign
-/// one.
-void watch_free(const Pool* pool, void* block);
-/// Frees a static block that should lie in this slab, according to the size that its caller believes it has.
-void watch_free_in(const Slab* supposed, void* block);
+/// Frees a block that should be of this pool; of nullptr, an allocator that never had a block, none is. Of a static
+/// block the caller may say instead in which slab it `supposed` it to lie, according to the size that it believes it
+/// has.
+void watch_free(const Pool* pool, const Slab* supposed, void* block);
 /// Undoes what an inline slab_put() did with a watched block.
 void watch_undo_put(Slab* slab);
 void watch_reset(Pool* pool);

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/bits.hpp"
+#include "base/index_list.hpp"
 #include "base/pages.hpp"
 
 namespace blockyard::block {
@@ -67,23 +68,13 @@ bool open_locked() {
 Index& free_list(Index first, unsigned order) { return free_runs[first < near_end ? 0 : 1][order]; }
 
 void list_run(Index first, unsigned order) {
-  Slice& run = slices[first];
-  run.free_order = static_cast<std::uint8_t>(order + 1);
-  run.previous = 0;
-  run.next = free_list(first, order);
-  if (run.next != 0) {
-    slices[run.next].previous = first;
-  }
-  free_list(first, order) = first;
+  slices[first].free_order = static_cast<std::uint8_t>(order + 1);
+  base::list_push(free_list(first, order), first, slice);
 }
 
 void unlist_run(Index first, unsigned order) {
-  Slice& run = slices[first];
-  run.free_order = 0;
-  (run.previous != 0 ? slices[run.previous].next : free_list(first, order)) = run.next;
-  if (run.next != 0) {
-    slices[run.next].previous = run.previous;
-  }
+  slices[first].free_order = 0;
+  base::list_remove(free_list(first, order), first, slice);
 }
 
 // The least order from `order` on that has a free run; above max_order if none has.

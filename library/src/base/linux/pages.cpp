@@ -15,15 +15,26 @@ namespace blockyard::base {
 
 namespace {
 
+// Every function here keeps errno.
+class KeptErrno {
+ public:
+  KeptErrno() = default;
+  ~KeptErrno() { errno = value_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  const int value_ = errno;
+};
+
 void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
   // The kernel aligns to pages only: for more, reserve more and give the ends back.
   const std::size_t slack = alignment > 4096 ? alignment : 0;
   if (bytes + slack < bytes) {
     return nullptr;
   }
-  const int saved = errno;
+  const KeptErrno kept;
   void* const mapped = mmap(nullptr, bytes + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  errno = saved;
   if (mapped == MAP_FAILED) {
     return nullptr;
   }
@@ -42,6 +53,16 @@ void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
   return begin + lead;
 }
 
+bool allow(void* pages, std::size_t bytes, int protection) {
+  const KeptErrno kept;
+  return mprotect(pages, bytes, protection) == 0;
+}
+
+bool advise(void* pages, std::size_t bytes, int advice) {
+  const KeptErrno kept;
+  return madvise(pages, bytes, advice) == 0;
+}
+
 }  // namespace
 
 void* reserve_pages(std::size_t bytes, std::size_t alignment) {
@@ -51,7 +72,7 @@ void* reserve_pages(std::size_t bytes, std::size_t alignment) {
 // The system places mappings downwards from the highest gap that is large enough: the lowest address there is taken
 // last. The calls bypass ThreadSanitizer, which ends a program that gets an address it does not know.
 void* find_free_space(std::size_t bytes, std::size_t alignment) {
-  const int saved = errno;
+  const KeptErrno kept;
   const auto gap_of = [](std::size_t size) {
     const long begin = syscall(SYS_mmap, nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == -1) {
@@ -68,72 +89,47 @@ void* find_free_space(std::size_t bytes, std::size_t alignment) {
     const std::uintptr_t end = gap_of(4096);
     begin = end > bytes ? (end - bytes) & ~(alignment - 1) : 0;
   }
-  errno = saved;
   return reinterpret_cast<void*>(begin);
 }
 
 // A hint, no MAP_FIXED_NOREPLACE: Linux takes a hint whose place is free, also before 4.17. ThreadSanitizer replaces an
 // address that it does not know by 0, where the flag would map page 0.
 bool reserve_pages_at(void* place, std::size_t bytes) {
-  const int saved = errno;
+  const KeptErrno kept;
   void* const mapped = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped != MAP_FAILED && mapped != place) {
     munmap(mapped, bytes);
   }
-  errno = saved;
   return mapped == place;
 }
 
 bool address_space_is_limited() {
-  const int saved = errno;
+  const KeptErrno kept;
   rlimit space{};
   rlimit data{};
-  const bool limited = (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
-                       (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
-  errno = saved;
-  return limited;
+  return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
+         (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
 void* reserve_space(std::size_t bytes, std::size_t alignment) { return map_aligned(bytes, alignment, PROT_NONE); }
 
-bool commit_pages(void* pages, std::size_t bytes) {
-  const int saved = errno;
-  const bool done = mprotect(pages, bytes, PROT_READ | PROT_WRITE) == 0;
-  errno = saved;
-  return done;
-}
-
-bool commit_readable_pages(void* pages, std::size_t bytes) {
-  const int saved = errno;
-  const bool done = mprotect(pages, bytes, PROT_READ) == 0;
-  errno = saved;
-  return done;
-}
-
-bool protect_pages(void* pages, std::size_t bytes) {
-  const int saved = errno;
-  const bool done = mprotect(pages, bytes, PROT_NONE) == 0;
-  errno = saved;
-  return done;
-}
+bool commit_pages(void* pages, std::size_t bytes) { return allow(pages, bytes, PROT_READ | PROT_WRITE); }
+bool commit_readable_pages(void* pages, std::size_t bytes) { return allow(pages, bytes, PROT_READ); }
+bool protect_pages(void* pages, std::size_t bytes) { return allow(pages, bytes, PROT_NONE); }
 
 void release_pages(void* pages, std::size_t bytes) {
-  const int saved = errno;
+  const KeptErrno kept;
   munmap(pages, bytes);
-  errno = saved;
 }
 
-bool discard_pages(void* pages, std::size_t bytes) {
-  const int saved = errno;
-  const bool done = madvise(pages, bytes, MADV_DONTNEED) == 0;
-  errno = saved;
-  return done;
-}
+bool discard_pages(void* pages, std::size_t bytes) { return advise(pages, bytes, MADV_DONTNEED); }
+void advise_huge_pages(void* pages, std::size_t bytes) { advise(pages, bytes, MADV_HUGEPAGE); }
+void advise_small_pages(void* pages, std::size_t bytes) { advise(pages, bytes, MADV_NOHUGEPAGE); }
 
 std::size_t resident_bytes(const void* pages, std::size_t bytes) {
   constexpr std::size_t page_bytes = 4096;
   constexpr std::size_t pages_a_call = 4096;
-  const int saved = errno;
+  const KeptErrno kept;
   std::size_t resident = 0;
   for (std::size_t done = 0; done < bytes; done += pages_a_call * page_bytes) {
     unsigned char in_memory[pages_a_call];
@@ -145,33 +141,12 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes) {
     resident += static_cast<std::size_t>(
         std::count_if(in_memory, in_memory + part / page_bytes, [](unsigned char page) { return (page & 1) != 0; }));
   }
-  errno = saved;
   return resident * page_bytes;
 }
 
 std::size_t memory_of_machine() {
   struct sysinfo now {};
   return sysinfo(&now) == 0 ? std::size_t{now.totalram} * now.mem_unit : ~std::size_t{0};
-}
-
-void advise_huge_pages(void* pages, std::size_t bytes) {
-  const int saved = errno;
-  madvise(pages, bytes, MADV_HUGEPAGE);
-  errno = saved;
-}
-
-void advise_small_pages(void* pages, std::size_t bytes) {
-  const int saved = errno;
-  madvise(pages, bytes, MADV_NOHUGEPAGE);
-  errno = saved;
-}
-
-bool populate_pages(void* pages, std::size_t bytes) {
-  constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older headers lack
-  const int saved = errno;
-  const bool done = madvise(pages, bytes, populate_write) == 0;
-  errno = saved;
-  return done;
 }
 
 std::uint64_t monotonic_ns() {
