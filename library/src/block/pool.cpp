@@ -72,8 +72,8 @@ bool keeps_too_much(const Pool* pool) {
   return pool->free_page_bytes > std::max(pool->peak_held_bytes / 2, least_kept_bytes);
 }
 
-// Updates the pool's peak: in bytes, since a division would show in programs that allocate and free a single block again
-// and again.
+// Updates the pool's peak. In bytes, since a division would show in programs that allocate and free a single block
+// again and again.
 void note_peak(Pool* pool) {
   const std::size_t slab_bytes = std::size_t{pool->capacity} * pool->stride;
   const std::size_t busy = pool->busy_slabs;
