@@ -1,10 +1,11 @@
 // The page's histograms: every event is counted once in each view, or is one of the single ones.
-#include "samples/tiles.hpp"
+#include "samples/latency.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace blockyard::samples {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::size_t events = 10'007;
 constexpr std::uint32_t columns = 64;
 constexpr std::uint32_t bins = 514;
+constexpr std::size_t tile_planes = 8;
 
 struct Tiles {
   std::vector<std::uint32_t> counts[tile_planes];
@@ -25,7 +27,8 @@ Tiles tile(std::span<const samples::Run> runs, std::uint64_t rows, const by_samp
   std::vector<std::uint32_t> counts(tile_planes * cells);
   Tiles found;
   found.latencies.resize(single.size() * runs.size());
-  samples::tile(runs, rows, frame, single, threads, counts.data(), found.latencies.data());
+  by_samples_tile(runs.data(), static_cast<std::uint32_t>(runs.size()), rows, &frame, single.data(), single.size(),
+                  static_cast<std::uint32_t>(threads), counts.data(), found.latencies.data());
   for (std::size_t plane = 0; plane < tile_planes; ++plane)
     found.counts[plane].assign(&counts[plane * cells], &counts[plane * cells] + cells);
   return found;

@@ -1,14 +1,44 @@
-#include "samples/density.hpp"
-
+// Bins samples for the density pictures: time across, log latency up, one cell per pixel. The time of an inherent event
+// is that of its first repeat.
 #include <algorithm>
 #include <memory>
+#include <new>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "samples/latency.hpp"
 #include "samples/shares.hpp"
 
 namespace blockyard::samples {
-
 namespace {
+
+/// The six pictures of one allocator, filled in one pass over its rows.
+enum class Plane : std::uint32_t {
+  malloc_as_run = 0,
+  free_as_run = 1,
+  malloc_inherent = 2,
+  free_inherent = 3,
+  malloc_attributed = 4,
+  free_attributed = 5,
+};
+constexpr std::size_t planes = 6;
+
+/// Cells of one picture, column by column (cell = x * height + y, y upwards). Events are in order of time, so a stretch
+/// of them falls into one column, which stays in the cache.
+struct Grid {
+  std::vector<std::uint32_t> counts;
+  std::vector<std::uint64_t> sizes;    ///< sum over the cell's events of size_step(size)
+  std::vector<by_samples_mark> marks;  ///< in order of event
+};
+
+/// A block's size on a logarithmic scale: four steps per octave, 0 for 0 and 1 byte, 4 for 2 bytes, 40 for 1 KiB.
+std::uint32_t size_step(std::uint64_t size) {
+  if (size < 2) return 0;
+  const auto octave = static_cast<std::uint32_t>(std::bit_width(size) - 1);
+  const std::uint64_t below = octave >= 2 ? size >> (octave - 2) : size << (2 - octave);
+  return octave * 4 + static_cast<std::uint32_t>(below & 3);
+}
 
 /// Latencies below this find their row in a table; above, a logarithm is affordable.
 constexpr std::uint32_t tabled = 1U << 16;
@@ -75,14 +105,14 @@ class Worker {
 
   void pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {
-      const Row& first = runs[0].rows[i];
+      const Row& first = row_of(runs[0], i);
       const bool frees = first.kind == kind_free;
       const Plane as_run = frees ? Plane::free_as_run : Plane::malloc_as_run;
       const Plane attributed = frees ? Plane::free_attributed : Plane::malloc_attributed;
       std::uint32_t least = saturated;
       std::size_t struck = 0;
       for (std::size_t r = 0; r < runs.size(); ++r) {
-        const Row& row = runs[r].rows[i];
+        const Row& row = row_of(runs[r], i);
         const std::uint32_t ticks = latency(row, runs[r]).both;
         add(as_run, attributed, row, ticks, static_cast<std::uint32_t>(r));
         least = std::min(least, ticks);
@@ -90,7 +120,7 @@ class Worker {
       }
       if (returns(struck, runs.size())) [[unlikely]] {
         for (std::size_t r = 0; r < runs.size(); ++r)
-          add_returned(attributed, runs[r].rows[i], least, static_cast<std::uint32_t>(r));
+          add_returned(attributed, row_of(runs[r], i), least, static_cast<std::uint32_t>(r));
       }
       const Plane inherent = frees ? Plane::free_inherent : Plane::malloc_inherent;
       if (runs.size() == 1) {
@@ -188,22 +218,36 @@ void join(Grid& into, const Grid& other) {
 }
 
 }  // namespace
+}  // namespace blockyard::samples
 
-std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const by_samples_frame& frame,
-                      std::size_t threads) {
-  const Rows table(frame);
+using namespace blockyard::samples;
+
+struct by_samples_bins {
+  std::vector<Grid> grids;
+};
+
+by_samples_bins* by_samples_bin(const by_samples_run* runs, std::uint32_t run_count, std::uint64_t rows,
+                                const by_samples_frame* frame, std::uint32_t threads) try {
+  const Rows table(*frame);
   const std::size_t shares = shares_of(rows, threads);
   std::vector<std::unique_ptr<Worker>> workers(shares);
   for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
-    workers[share] = std::make_unique<Worker>(frame, table);
-    if (!runs.empty()) workers[share]->pass(runs, begin, end);
+    workers[share] = std::make_unique<Worker>(*frame, table);
+    if (run_count != 0) workers[share]->pass({runs, run_count}, begin, end);
   });
   for (std::size_t share = 1; share < shares; ++share) {
     for (std::size_t plane = 0; plane < planes; ++plane)
       join(workers[0]->grids()[plane], workers[share]->grids()[plane]);
   }
-  workers[0]->finish(runs.size());
-  return std::move(workers[0]->grids());
+  workers[0]->finish(run_count);
+  return new by_samples_bins{std::move(workers[0]->grids())};
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
-}  // namespace blockyard::samples
+void by_samples_bins_delete(by_samples_bins* bins) { delete bins; }
+
+by_samples_plane by_samples_bins_plane(const by_samples_bins* bins, std::uint32_t plane) {
+  const Grid& grid = bins->grids[plane];
+  return {grid.counts.data(), grid.sizes.data(), grid.marks.data(), grid.marks.size()};
+}

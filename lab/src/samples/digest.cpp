@@ -1,13 +1,52 @@
-#include "samples/digest.hpp"
-
+// In one pass over all repeats of one allocator: exact distributions of latencies by view, repeat, metric and size
+// class, the causes of the slow events, and the slowest events.
+//
+// A latency below 16,384 ticks is counted in a table. Those above are kept one by one, and folded into counts when
+// there are many (tail.hpp). So every percentile, mean and rate of a distribution is exact, and a value costs one
+// increment.
+//
+// Memory does not grow with the events. For each thread and phase, each repeat has tables of 2.3 MiB, and one more
+// repeat stands for the minimum; most of them is never touched. Each distinct latency above takes 16 bytes. It takes
+// them again for events that the machine interrupted, for events whose causes were read, and for the minima of events
+// that it interrupted in every repeat.
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <new>
+#include <span>
+#include <vector>
 
+#include "samples/latency.hpp"
 #include "samples/shares.hpp"
+#include "samples/tail.hpp"
 
-namespace blockyard::samples {
+using namespace blockyard::samples;
 
 namespace {
+
+/// malloc is allocate, zeroed and aligned; reallocates are separate, so that a table may join them or not.
+enum class Metric : std::uint32_t {
+  malloc_call = 0,
+  malloc_touch = 1,
+  malloc_both = 2,
+  realloc_call = 3,
+  realloc_touch = 4,
+  realloc_both = 5,
+  free_call = 6,
+};
+constexpr std::size_t metrics = 7;
+
+/// What was called, for causes.
+enum class Operation : std::uint32_t { malloc = 0, realloc = 1, free = 2 };
+constexpr std::size_t operations = 3;
+
+/// How many values the column may have.
+constexpr std::size_t causes = 256;
+
+enum Fault : std::uint32_t { nothing = 0, unknown_kind = 1, wrong_order = 2, other_event = 3, no_memory = 4 };
+
+constexpr std::uint64_t no_event = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint32_t every = std::numeric_limits<std::uint32_t>::max();
 
 /// Latencies below this are counted by value. 6 us at 2.6 GHz: all but a few in a thousand.
 constexpr std::uint32_t counted = 1U << 14;
@@ -49,13 +88,11 @@ bool slower(const by_samples_slow& left, const by_samples_slow& right) {
   return left.ticks != right.ticks ? left.ticks > right.ticks : left.row < right.row;
 }
 
-}  // namespace
-
 /// Sets of tables: one for each run as it came, then one for the minimum over all. A lone run is its own minimum.
 constexpr std::size_t sets_of(std::size_t runs) { return runs == 1 ? 1 : runs + 1; }
 
 /// One thread's share of a digest. Each phase has its sets of tables.
-class Digest::Worker {
+class Worker {
  public:
   // calloc and not a vector: pages that no latency falls into stay untouched and cost nothing.
   Worker(std::size_t runs, std::size_t slowest, std::size_t phases)
@@ -71,16 +108,16 @@ class Digest::Worker {
   }
 
   /// Rows [begin, end) of all runs; `previous` is the event before row `begin`, `offset` the number of row 0.
-  Fault pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::uint64_t previous,
-             std::uint64_t offset, std::uint32_t phase) {
+  by_samples_fault pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::uint64_t previous,
+                        std::uint64_t offset, std::uint32_t phase) {
     first_set_ = phase * (inherent_ + 1);
     phase_ = phase;
     for (std::uint64_t i = begin; i < end; ++i) {
-      const Row& first = runs[0].rows[i];
+      const Row& first = row_of(runs[0], i);
       const std::uint32_t event = first.event;
       const std::uint8_t kind = first.kind;
-      if (kind > kind_reallocate) return {Fault::What::kind, 0, i};
-      if (previous != no_event && event <= previous) return {Fault::What::order, 0, i};
+      if (kind > kind_reallocate) return {unknown_kind, 0, i};
+      if (previous != no_event && event <= previous) return {wrong_order, 0, i};
       previous = event;
       const std::size_t klass = size_class(first.size);
 
@@ -91,9 +128,9 @@ class Digest::Worker {
       if (first.cause != 0) [[unlikely]]
         struck += explain(0, kind, klass, first, least);
       for (std::size_t r = 1; r < runs.size(); ++r) {
-        const Row& row = runs[r].rows[i];
+        const Row& row = row_of(runs[r], i);
         if (row.event != event || row.kind != kind || row.size != first.size) {
-          return {Fault::What::other_event, static_cast<std::uint32_t>(r), i};
+          return {other_event, static_cast<std::uint32_t>(r), i};
         }
         const Latency here = latency(row, runs[r]);
         add(r, kind, klass, here);
@@ -201,91 +238,162 @@ class Digest::Worker {
   std::vector<by_samples_slow> slowest_;
 };
 
-Digest::Digest(std::size_t threads, std::size_t slowest, std::size_t phases)
-    : threads_(std::clamp<std::size_t>(threads, 1, max_threads)),
-      kept_(slowest),
-      phases_(std::max<std::size_t>(phases, 1)) {}
+}  // namespace
 
-Digest::~Digest() = default;
+struct by_samples_digest {
+  by_samples_digest(std::size_t threads, std::size_t slowest, std::size_t phases)
+      : threads_(std::clamp<std::size_t>(threads, 1, max_threads)),
+        kept_(slowest),
+        phases_(std::max<std::size_t>(phases, 1)) {}
 
-Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows, std::uint32_t phase) {
-  if (runs.empty() || rows == 0) return {};
-  if (workers_.empty()) {
-    runs_ = runs.size();
-    for (std::size_t i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>(runs_, kept_, phases_));
+  /// Rows are only read. After a fault the digest is of no use.
+  by_samples_fault feed(std::span<const Run> runs, std::uint64_t rows, std::uint32_t phase) {
+    if (runs.empty() || rows == 0) return {};
+    if (workers_.empty()) {
+      runs_ = runs.size();
+      for (std::size_t i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>(runs_, kept_, phases_));
+    }
+    if (runs.size() != runs_ || phase >= phases_) return {other_event, 0, rows_fed_};
+    const std::size_t shares = shares_of(rows, workers_.size());
+    std::vector<by_samples_fault> faults(shares);
+    for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
+      const std::uint64_t previous = begin == 0 ? last_event_ : row_of(runs[0], begin - 1).event;
+      faults[share] = workers_[share]->pass(runs, begin, end, previous, rows_fed_, phase);
+    });
+    for (by_samples_fault fault : faults) {
+      if (fault.what == nothing) continue;
+      fault.row += rows_fed_;
+      return fault;
+    }
+    rows_fed_ += rows;
+    last_event_ = row_of(runs[0], rows - 1).event;
+    return {};
   }
-  if (runs.size() != runs_ || phase >= phases_) return {Fault::What::other_event, 0, rows_fed_};
-  const std::size_t shares = shares_of(rows, workers_.size());
-  std::vector<Fault> faults(shares);
-  for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
-    const std::uint64_t previous = begin == 0 ? last_event_ : runs[0].rows[begin - 1].event;
-    faults[share] = workers_[share]->pass(runs, begin, end, previous, rows_fed_, phase);
-  });
-  for (Fault fault : faults) {
-    if (fault.what == Fault::What::none) continue;
-    fault.row += rows_fed_;
-    return fault;
-  }
-  rows_fed_ += rows;
-  last_event_ = runs[0].rows[rows - 1].event;
-  return {};
-}
 
-Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits,
-                                  std::uint32_t run, std::uint32_t phase) const {
-  const std::size_t begin = view == View::inherent ? sets_of(runs_) - 1 : run == every ? 0 : run;
-  const std::size_t end = view == View::inherent || run != every ? begin + 1 : runs_;
-  const std::size_t first_phase = phase == every ? 0 : phase;
-  const std::size_t end_phase = phase == every ? phases_ : phase + 1;
-  std::vector<std::uint64_t> low(counted);
-  TailSum high;
-  TailSum machine;
-  TailSum returned;
-  for (std::size_t table = 0; table < tables; ++table) {
-    if ((metric_bits >> (table / size_classes) & 1) == 0 || (size_class_bits >> (table % size_classes) & 1) == 0)
-      continue;
-    for (const auto& worker : workers_) {
-      for (std::size_t place = first_phase; place < end_phase; ++place) {
-        const std::size_t first = place * sets_of(runs_);
-        for (std::size_t set = first + begin; set < first + end; ++set) {
-          const std::uint32_t* counts = worker->low(set, table);
-          for (std::uint32_t ticks = 0; ticks < counted; ++ticks) low[ticks] += counts[ticks];
-          high.add(worker->high(set, table));
-          if (view == View::attributed) machine.add(worker->machine(set, table));
+  /// All metrics and size classes whose bits are set, together. `run` is a run's place among those fed, or every;
+  /// inherent has no runs and ignores it. `phase` is one of those fed, or every.
+  Distribution distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits, std::uint32_t run,
+                            std::uint32_t phase) const {
+    const std::size_t begin = view == View::inherent ? sets_of(runs_) - 1 : run == every ? 0 : run;
+    const std::size_t end = view == View::inherent || run != every ? begin + 1 : runs_;
+    const std::size_t first_phase = phase == every ? 0 : phase;
+    const std::size_t end_phase = phase == every ? phases_ : phase + 1;
+    std::vector<std::uint64_t> low(counted);
+    TailSum high;
+    TailSum machine;
+    TailSum returned;
+    for (std::size_t table = 0; table < tables; ++table) {
+      if ((metric_bits >> (table / size_classes) & 1) == 0 || (size_class_bits >> (table % size_classes) & 1) == 0)
+        continue;
+      for (const auto& worker : workers_) {
+        for (std::size_t place = first_phase; place < end_phase; ++place) {
+          const std::size_t first = place * sets_of(runs_);
+          for (std::size_t set = first + begin; set < first + end; ++set) {
+            const std::uint32_t* counts = worker->low(set, table);
+            for (std::uint32_t ticks = 0; ticks < counted; ++ticks) low[ticks] += counts[ticks];
+            high.add(worker->high(set, table));
+            if (view == View::attributed) machine.add(worker->machine(set, table));
+          }
+          if (view == View::attributed) returned.add(worker->returned(place, table));
         }
-        if (view == View::attributed) returned.add(worker->returned(place, table));
       }
     }
+    Distribution above = high.sum();
+    if (!machine.empty()) subtract(low, above, machine.sum());
+    if (!returned.empty()) put(low, above, returned.sum(), end - begin);
+    Distribution result;
+    for (std::uint32_t ticks = 0; ticks < counted; ++ticks) {
+      if (low[ticks] == 0) continue;
+      result.ticks.push_back(ticks);
+      result.counts.push_back(low[ticks]);
+    }
+    for (std::size_t i = 0; i < above.ticks.size(); ++i) {
+      if (above.counts[i] == 0) continue;
+      result.ticks.push_back(above.ticks[i]);
+      result.counts.push_back(above.counts[i]);
+    }
+    return result;
   }
-  Distribution above = high.sum();
-  if (!machine.empty()) subtract(low, above, machine.sum());
-  if (!returned.empty()) put(low, above, returned.sum(), end - begin);
-  Distribution result;
-  for (std::uint32_t ticks = 0; ticks < counted; ++ticks) {
-    if (low[ticks] == 0) continue;
-    result.ticks.push_back(ticks);
-    result.counts.push_back(low[ticks]);
+
+  /// The events of all repeats with exactly this value in their column: of a free the call, otherwise call and touch.
+  Distribution by_cause(Operation operation, std::uint8_t cause) const {
+    TailSum all;
+    for (const auto& worker : workers_) all.add(worker->by_cause(operation, cause));
+    return all.sum();
   }
-  for (std::size_t i = 0; i < above.ticks.size(); ++i) {
-    if (above.counts[i] == 0) continue;
-    result.ticks.push_back(above.ticks[i]);
-    result.counts.push_back(above.counts[i]);
+
+  /// Each event once, with its slowest repeat, the slowest first.
+  std::vector<by_samples_slow> slowest() const {
+    std::vector<by_samples_slow> all;
+    for (const auto& worker : workers_) all.insert(all.end(), worker->slowest().begin(), worker->slowest().end());
+    std::sort(all.begin(), all.end(), slower);
+    if (all.size() > kept_) all.resize(kept_);
+    return all;
   }
-  return result;
+
+ private:
+  std::size_t threads_;
+  std::size_t kept_;
+  std::size_t phases_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::size_t runs_ = 0;
+  std::uint64_t rows_fed_ = 0;
+  std::uint64_t last_event_ = no_event;
+};
+
+namespace {
+
+std::size_t copied(const Distribution& found, std::uint32_t* ticks, std::uint64_t* counts, std::size_t capacity) {
+  const auto many = static_cast<std::ptrdiff_t>(std::min(capacity, found.ticks.size()));
+  std::copy(found.ticks.begin(), found.ticks.begin() + many, ticks);
+  std::copy(found.counts.begin(), found.counts.begin() + many, counts);
+  return found.ticks.size();
 }
 
-Distribution Digest::by_cause(Operation operation, std::uint8_t cause) const {
-  TailSum all;
-  for (const auto& worker : workers_) all.add(worker->by_cause(operation, cause));
-  return all.sum();
+}  // namespace
+
+extern "C" {
+
+uint32_t by_samples_abi(void) { return BY_SAMPLES_ABI; }
+
+by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest, uint32_t phases) try {
+  return new by_samples_digest(threads, slowest, phases);
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
-std::vector<by_samples_slow> Digest::slowest() const {
-  std::vector<by_samples_slow> all;
-  for (const auto& worker : workers_) all.insert(all.end(), worker->slowest().begin(), worker->slowest().end());
-  std::sort(all.begin(), all.end(), slower);
-  if (all.size() > kept_) all.resize(kept_);
-  return all;
+void by_samples_digest_delete(by_samples_digest* digest) { delete digest; }
+
+by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samples_run* runs, uint32_t run_count,
+                                        uint64_t rows, uint32_t phase) try {
+  return digest->feed({runs, run_count}, rows, phase);
+} catch (const std::bad_alloc&) {
+  return {no_memory, 0, 0};
 }
 
-}  // namespace blockyard::samples
+size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric_bits,
+                              uint32_t size_class_bits, uint32_t run, uint32_t phase, uint32_t* ticks, uint64_t* counts,
+                              size_t capacity) try {
+  return copied(digest->distribution(static_cast<View>(view), metric_bits, size_class_bits, run, phase), ticks, counts,
+                capacity);
+} catch (const std::bad_alloc&) {
+  return SIZE_MAX;
+}
+
+size_t by_samples_digest_cause(const by_samples_digest* digest, uint32_t operation, uint32_t cause, uint32_t* ticks,
+                               uint64_t* counts, size_t capacity) try {
+  return copied(digest->by_cause(static_cast<Operation>(operation), static_cast<std::uint8_t>(cause)), ticks, counts,
+                capacity);
+} catch (const std::bad_alloc&) {
+  return SIZE_MAX;
+}
+
+size_t by_samples_digest_slowest(const by_samples_digest* digest, by_samples_slow* events, size_t capacity) try {
+  const std::vector<by_samples_slow> found = digest->slowest();
+  std::copy_n(found.begin(), std::min(capacity, found.size()), events);
+  return found.size();
+} catch (const std::bad_alloc&) {
+  return SIZE_MAX;
+}
+
+}  // extern "C"

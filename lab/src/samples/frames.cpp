@@ -1,10 +1,14 @@
-#include "samples/frames.hpp"
-
+// Allocator time in each frame of one thread: sums over stretches of the journal that are given by event numbers, so
+// that a frame has the same events in every repeat and on every allocator. Memory: 8 bytes per frame, run, view and
+// thread.
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
+#include <span>
 #include <vector>
 
+#include "samples/latency.hpp"
 #include "samples/shares.hpp"
 
 namespace blockyard::samples {
@@ -66,13 +70,13 @@ class Worker {
   };
 
   void add(std::span<const Run> runs, std::uint64_t first, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k) event_[k] = runs[0].rows[first + k].event;
-    for (std::size_t c = 0; c < cuts_.size(); ++c) divide(cuts_[c], parts_[c], runs[0].rows + first, count);
+    for (std::size_t k = 0; k < count; ++k) event_[k] = row_of(runs[0], first + k).event;
+    for (std::size_t c = 0; c < cuts_.size(); ++c) divide(cuts_[c], parts_[c], &row_of(runs[0], first), count);
     least_.fill(saturated);
     struck_.fill(~std::uint32_t{0});
     for (std::size_t r = 0; r < runs.size(); ++r) {
       for (std::size_t k = 0; k < count; ++k) {
-        const Row& row = runs[r].rows[first + k];
+        const Row& row = row_of(runs[r], first + k);
         ticks_[k] = latency(row, runs[r]).both;
         const std::uint32_t struck = by_machine(row) ? ~std::uint32_t{0} : 0;
         own_[k] = ticks_[k] & ~struck;
@@ -155,17 +159,20 @@ void add_to(Value* into, const std::vector<Value>& more) {
 }
 
 }  // namespace
+}  // namespace blockyard::samples
 
-void frame_times(std::span<const Run> runs, std::uint64_t rows, std::span<const by_samples_cut> cuts,
-                 std::size_t threads) {
+using namespace blockyard::samples;
+
+int by_samples_frame_times(const by_samples_run* runs, std::uint32_t run_count, std::uint64_t rows,
+                           const by_samples_cut* cuts, std::uint32_t cut_count, std::uint32_t threads) try {
   const std::size_t shares = shares_of(rows, threads);
   std::vector<std::unique_ptr<Worker>> workers(shares);
   for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
-    workers[share] = std::make_unique<Worker>(cuts, runs.size());
-    workers[share]->pass(runs, begin, end);
+    workers[share] = std::make_unique<Worker>(std::span(cuts, cut_count), run_count);
+    workers[share]->pass({runs, run_count}, begin, end);
   });
   for (const auto& worker : workers) {
-    for (std::size_t c = 0; c < cuts.size(); ++c) {
+    for (std::size_t c = 0; c < cut_count; ++c) {
       const Sums& sums = worker->sums(c);
       add_to(cuts[c].events, sums.events);
       add_to(cuts[c].as_run, sums.as_run);
@@ -173,6 +180,7 @@ void frame_times(std::span<const Run> runs, std::uint64_t rows, std::span<const 
       add_to(cuts[c].inherent, sums.inherent);
     }
   }
+  return 0;
+} catch (const std::bad_alloc&) {
+  return 1;
 }
-
-}  // namespace blockyard::samples

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "samples/row.hpp"
+#include "samples/samples.h"
 
 namespace blockyard::samples {
 
@@ -40,13 +41,9 @@ enum class View : std::uint32_t {
   attributed = 2,  ///< as run, less the events that the machine interrupted; see returns()
 };
 
-/// One repeat: its rows, and what turns its raw ticks into latencies.
-struct Run {
-  const Row* rows;
-  std::uint32_t floor_call;   ///< ticks to subtract from every call
-  std::uint32_t floor_touch;  ///< ticks to subtract from every touch
-  double scale;  ///< factor from this run's ticks to the group's: the ratio of their rates; 1 where they agree
-};
+using Run = by_samples_run;
+
+inline const Row& row_of(const Run& run, std::uint64_t number) { return static_cast<const Row*>(run.rows)[number]; }
 
 /// What an event took in one run, in the group's ticks, less the floors.
 struct Latency {
@@ -87,13 +84,5 @@ inline void lower(Latency& least, const Latency& other) {
   if (other.touched && (!least.touched || other.touch < least.touch)) least.touch = other.touch;
   least.touched = least.touched || other.touched;
 }
-
-/// The first thing found wrong with rows; `none` when nothing is wrong.
-struct Fault {
-  enum class What : std::uint32_t { none = 0, kind = 1, order = 2, other_event = 3, memory = 4 };
-  What what = What::none;
-  std::uint32_t run = 0;
-  std::uint64_t row = 0;
-};
 
 }  // namespace blockyard::samples

@@ -177,9 +177,11 @@ BY_SAMPLES_API void by_samples_bins_delete(by_samples_bins* bins);
 BY_SAMPLES_API by_samples_plane by_samples_bins_plane(const by_samples_bins* bins, uint32_t plane);
 
 /// Latency histograms of short stretches of time, without the `single` rows (rising). A digest must have found no fault
-/// in the rows. Adds to `counts`, which has columns * bins cells for each plane (TilePlane in tiles.hpp), with cell =
-/// column * bins + bin. Writes the latency of each single row in every run, in ticks, into `latencies`. Returns 0, or 1
-/// when out of memory. O(rows * runs).
+/// in the rows. Adds to `counts`, which has columns * bins cells for each plane, with cell = column * bins + bin. There
+/// are four pairs of planes, of malloc and of free: as-run; the part of it that the machine interrupted, which
+/// attributed leaves out; inherent; and what attributed has instead, of events that were interrupted in every run. An
+/// event's time is that of its first run. Writes the latency of each single row in every run, in ticks, into
+/// `latencies`. Returns 0, or 1 when out of memory. O(rows * runs).
 BY_SAMPLES_API int by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                    const by_samples_tile_frame* frame, const uint64_t* single, size_t single_count,
                                    uint32_t threads, uint32_t* counts, uint32_t* latencies);

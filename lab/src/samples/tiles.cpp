@@ -1,8 +1,12 @@
-#include "samples/tiles.hpp"
-
+// What the report's page draws and counts from: latency histograms of short stretches of time, without some single
+// events that it shows one by one. Histograms of neighbouring stretches add up, so one structure gives both the density
+// at every zoom and the percentiles of any stretch.
 #include <algorithm>
+#include <new>
+#include <span>
 #include <vector>
 
+#include "samples/latency.hpp"
 #include "samples/shares.hpp"
 
 namespace blockyard::samples {
@@ -11,6 +15,7 @@ namespace {
 
 /// Latencies below this find their bin in a table; above, a logarithm is affordable.
 constexpr std::uint32_t tabled = 1U << 16;
+constexpr std::size_t planes = 8;  // see by_samples_tile() in samples.h
 
 class Bins {
  public:
@@ -54,13 +59,13 @@ class Worker {
 
  private:
   void count(std::span<const Run> runs, std::uint64_t i) {
-    const Row& first = runs[0].rows[i];
+    const Row& first = row_of(runs[0], i);
     const std::size_t frees = first.kind == kind_free;
     const std::size_t cell = column(first.start) * frame_.bins;
     std::uint32_t least = saturated;
     std::size_t struck = 0;
     for (const Run& run : runs) {
-      const Row& row = run.rows[i];
+      const Row& row = row_of(run, i);
       const std::uint32_t ticks = latency(row, run).both;
       const std::size_t bin = bins_(ticks);
       ++at(frees, cell + bin);
@@ -90,27 +95,34 @@ class Worker {
 };
 
 }  // namespace
+}  // namespace blockyard::samples
 
-void tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
-          std::span<const std::uint64_t> single, std::size_t threads, std::uint32_t* counts, std::uint32_t* latencies) {
-  const Bins bins(frame);
+using namespace blockyard::samples;
+
+int by_samples_tile(const by_samples_run* runs, std::uint32_t run_count, std::uint64_t rows,
+                    const by_samples_tile_frame* frame, const std::uint64_t* single, std::size_t single_count,
+                    std::uint32_t threads, std::uint32_t* counts, std::uint32_t* latencies) try {
+  const std::span all(runs, run_count);
+  const std::span singles(single, single_count);
+  const Bins bins(*frame);
   const std::size_t shares = shares_of(rows, threads);
-  const std::size_t cells = std::size_t{frame.columns} * frame.bins;
+  const std::size_t cells = std::size_t{frame->columns} * frame->bins;
   std::vector<std::uint32_t> others[max_threads];  // of all shares but the first
   for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
-    if (share != 0) others[share].resize(tile_planes * cells);
-    const auto mine = std::lower_bound(single.begin(), single.end(), begin);
-    if (!runs.empty()) {
-      Worker(frame, bins, share == 0 ? counts : others[share].data()).pass(runs, begin, end, {mine, single.end()});
+    if (share != 0) others[share].resize(planes * cells);
+    const auto mine = std::lower_bound(singles.begin(), singles.end(), begin);
+    if (!all.empty()) {
+      Worker(*frame, bins, share == 0 ? counts : others[share].data()).pass(all, begin, end, {mine, singles.end()});
     }
   });
   for (const auto& other : others) {
     for (std::size_t cell = 0; cell < other.size(); ++cell) counts[cell] += other[cell];
   }
-  if (runs.size() == 1) std::copy_n(counts, 2 * cells, counts + 4 * cells);  // a lone run is its own minimum
-  for (const std::uint64_t row : single) {
-    for (const Run& run : runs) *latencies++ = latency(run.rows[row], run).both;
+  if (all.size() == 1) std::copy_n(counts, 2 * cells, counts + 4 * cells);  // a lone run is its own minimum
+  for (const std::uint64_t row : singles) {
+    for (const Run& run : all) *latencies++ = latency(row_of(run, row), run).both;
   }
+  return 0;
+} catch (const std::bad_alloc&) {
+  return 1;
 }
-
-}  // namespace blockyard::samples
