@@ -15,22 +15,35 @@
 namespace blockyard::record {
 namespace {
 
-// Every present function takes at most two words and returns at most one, so one type calls them all: in both ABIs that
-// we support, the callee ignores words that it does not expect, and the caller ignores an unexpected result.
-using Present = std::uintptr_t (*)(std::uintptr_t, std::uintptr_t);
-using LookupByName = void* (*)(const char*);
-using LookupWithHandle = void* (*)(void*, const char*);
+// Every function here takes at most two words and returns at most one, so one type calls them all: in both ABIs that we
+// support, the callee ignores words that it does not expect, and the caller ignores an unexpected result.
+using Word = std::uintptr_t;
+using Function = Word (*)(Word, Word);
 
-constexpr const char* present_names[] = {"SDL_GL_SwapWindow", "SDL_RenderPresent", "glXSwapBuffers", "eglSwapBuffers",
-                                         "vkQueuePresentKHR"};
-constexpr const char* lookup_names[] = {"glXGetProcAddress", "glXGetProcAddressARB", "eglGetProcAddress",
-                                        "SDL_GL_GetProcAddress"};
-constexpr const char* handle_lookup_names[] = {"vkGetInstanceProcAddr", "vkGetDeviceProcAddr"};
+// The name that a lookup wants is its first word or, behind a handle, its second.
+enum class Kind : std::uint8_t { present, lookup, handle_lookup };
+struct Known {
+  const char* name;
+  Kind kind;
+};
 
-template <std::size_t count>
-const char* find_name(const char* const (&names)[count], const char* name) {
-  for (const char* known : names) {
-    if (std::strcmp(known, name) == 0) return known;
+constexpr Known known_functions[] = {
+    {"SDL_GL_SwapWindow", Kind::present},
+    {"SDL_RenderPresent", Kind::present},
+    {"glXSwapBuffers", Kind::present},
+    {"eglSwapBuffers", Kind::present},
+    {"vkQueuePresentKHR", Kind::present},
+    {"glXGetProcAddress", Kind::lookup},
+    {"glXGetProcAddressARB", Kind::lookup},
+    {"eglGetProcAddress", Kind::lookup},
+    {"SDL_GL_GetProcAddress", Kind::lookup},
+    {"vkGetInstanceProcAddr", Kind::handle_lookup},
+    {"vkGetDeviceProcAddr", Kind::handle_lookup},
+};
+
+const Known* find_known(const char* name) {
+  for (const Known& known : known_functions) {
+    if (std::strcmp(known.name, name) == 0) return &known;
   }
   return nullptr;
 }
@@ -41,17 +54,22 @@ bool marks_frames(const char* name) {
   return chosen == nullptr || std::strcmp(chosen, name) == 0;
 }
 
-std::uintptr_t present(const char* name, Present real_function, std::uintptr_t first, std::uintptr_t second) {
-  if (self.present_depth++ == 0 && marks_frames(name)) mark_frame(true);
-  const std::uintptr_t result = real_function(first, second);
-  --self.present_depth;
-  return result;
+Word call(const Known& known, Function real_function, Word first, Word second) {
+  if (known.kind == Kind::present) {
+    if (self.present_depth++ == 0 && marks_frames(known.name)) mark_frame(true);
+    const Word result = real_function(first, second);
+    --self.present_depth;
+    return result;
+  }
+  void* const found = reinterpret_cast<void*>(real_function(first, second));
+  const Word wanted = known.kind == Kind::lookup ? first : second;
+  return reinterpret_cast<Word>(replace_found(reinterpret_cast<const char*>(wanted), found));
 }
 
 // Addresses that lookups found, each with a function of its own in front. Vulkan gives every device a different
 // address.
 struct Found {
-  const char* name;
+  const Known* known;
   void* address;
 };
 constexpr std::size_t max_found = 32;
@@ -59,91 +77,49 @@ Found found_functions[max_found] = {};
 std::uint32_t found_lock = 0;
 
 template <std::size_t index>
-std::uintptr_t present_found(std::uintptr_t first, std::uintptr_t second) {
+Word call_found(Word first, Word second) {
   const Found& found = found_functions[index];
-  return present(found.name, reinterpret_cast<Present>(found.address), first, second);
+  return call(*found.known, reinterpret_cast<Function>(found.address), first, second);
 }
-template <std::size_t index>
-void* lookup_found(const char* name) {
-  return replace_found(name, reinterpret_cast<LookupByName>(found_functions[index].address)(name));
-}
-template <std::size_t index>
-void* handle_lookup_found(void* handle, const char* name) {
-  return replace_found(name, reinterpret_cast<LookupWithHandle>(found_functions[index].address)(handle, name));
-}
-
-/// The functions in front of entry `index`, one for each shape.
-struct Fronts {
-  Present present;
-  LookupByName lookup;
-  LookupWithHandle handle_lookup;
-};
 template <std::size_t... index>
-constexpr std::array<Fronts, sizeof...(index)> make_fronts(std::index_sequence<index...>) {
-  return {{{&present_found<index>, &lookup_found<index>, &handle_lookup_found<index>}...}};
+constexpr std::array<Function, sizeof...(index)> make_fronts(std::index_sequence<index...>) {
+  return {&call_found<index>...};
 }
 constexpr auto fronts = make_fronts(std::make_index_sequence<max_found>{});
 
-// The index of (name, address), assigned now if it is new; max_found when all are assigned.
-std::size_t index_of(const char* name, void* address) {
+// The index of (known, address), assigned now if it is new; max_found when all are assigned.
+std::size_t index_of(const Known* known, void* address) {
   while (__atomic_exchange_n(&found_lock, 1u, __ATOMIC_ACQUIRE) != 0) {
   }
   std::size_t index = 0;
   while (index < max_found && found_functions[index].address != nullptr &&
-         (found_functions[index].address != address || found_functions[index].name != name)) {
+         (found_functions[index].address != address || found_functions[index].known != known)) {
     ++index;
   }
-  if (index < max_found) found_functions[index] = {name, address};
+  if (index < max_found) found_functions[index] = {known, address};
   __atomic_store_n(&found_lock, 0u, __ATOMIC_RELEASE);
   return index;
 }
 
-template <typename Front>
-bool is_front(void* address, Front Fronts::*shape) {
-  for (const Fronts& front : fronts) {
-    if (reinterpret_cast<void*>(front.*shape) == address) return true;
-  }
-  return false;
-}
-
-template <typename Front>
-void* put_in_front(const char* name, void* found, Front Fronts::*shape) {
-  if (is_front(found, shape)) return found;
-  const std::size_t index = index_of(name, found);
-  return index < max_found ? reinterpret_cast<void*>(fronts[index].*shape) : found;
-}
-
-std::uintptr_t present_exported(const char* name, Present& cached, std::uintptr_t first, std::uintptr_t second) {
-  if (cached == nullptr) cached = reinterpret_cast<Present>(find_real(name));
+Word call_exported(const char* name, Function& cached, Word first, Word second) {
+  if (cached == nullptr) cached = reinterpret_cast<Function>(find_real(name));
   // Reached only through a weak reference that the program found set, with no library behind it.
   if (cached == nullptr) return 0;
-  return present(name, cached, first, second);
-}
-
-void* lookup_exported(const char* own_name, LookupByName& cached, const char* name) {
-  if (cached == nullptr) cached = reinterpret_cast<LookupByName>(find_real(own_name));
-  return cached == nullptr ? nullptr : replace_found(name, cached(name));
-}
-
-void* handle_lookup_exported(const char* own_name, LookupWithHandle& cached, void* handle, const char* name) {
-  if (cached == nullptr) cached = reinterpret_cast<LookupWithHandle>(find_real(own_name));
-  return cached == nullptr ? nullptr : replace_found(name, cached(handle, name));
+  return call(*find_known(name), cached, first, second);
 }
 
 }  // namespace
 
-bool is_replaceable(const char* name) {
-  return find_name(present_names, name) != nullptr || find_name(lookup_names, name) != nullptr ||
-         find_name(handle_lookup_names, name) != nullptr;
-}
+bool is_replaceable(const char* name) { return find_known(name) != nullptr; }
 
 void* replace_found(const char* name, void* found) {
-  if (name == nullptr || found == nullptr) return found;
-  if (const char* known = find_name(present_names, name)) return put_in_front(known, found, &Fronts::present);
-  if (const char* known = find_name(lookup_names, name)) return put_in_front(known, found, &Fronts::lookup);
-  if (const char* known = find_name(handle_lookup_names, name))
-    return put_in_front(known, found, &Fronts::handle_lookup);
-  return found;
+  const Known* known = name == nullptr || found == nullptr ? nullptr : find_known(name);
+  if (known == nullptr) return found;
+  for (const Function front : fronts) {
+    if (reinterpret_cast<void*>(front) == found) return found;
+  }
+  const std::size_t index = index_of(known, found);
+  return index < max_found ? reinterpret_cast<void*>(fronts[index]) : found;
 }
 
 void* find_real(const char* name) {
@@ -153,37 +129,24 @@ void* find_real(const char* name) {
 
 }  // namespace blockyard::record
 
-// The same functions for programs that are linked against them. glXGetProcAddress takes unsigned char in its own
-// header, which makes no difference under C linkage.
-#define BLOCKYARD_PRESENT(name)                                                      \
-  BY_API std::uintptr_t name(std::uintptr_t first, std::uintptr_t second);           \
-  std::uintptr_t name(std::uintptr_t first, std::uintptr_t second) {                 \
-    static blockyard::record::Present real_function = nullptr;                       \
-    return blockyard::record::present_exported(#name, real_function, first, second); \
-  }
-#define BLOCKYARD_LOOKUP(name)                                               \
-  BY_API void* name(const char* wanted);                                     \
-  void* name(const char* wanted) {                                           \
-    static blockyard::record::LookupByName real_function = nullptr;          \
-    return blockyard::record::lookup_exported(#name, real_function, wanted); \
-  }
-#define BLOCKYARD_HANDLE_LOOKUP(name)                                                       \
-  BY_API void* name(void* handle, const char* wanted);                                      \
-  void* name(void* handle, const char* wanted) {                                            \
-    static blockyard::record::LookupWithHandle real_function = nullptr;                     \
-    return blockyard::record::handle_lookup_exported(#name, real_function, handle, wanted); \
+// The same functions for programs that are linked against them.
+#define BLOCKYARD_EXPORT(name)                                                    \
+  BY_API std::uintptr_t name(std::uintptr_t first, std::uintptr_t second);        \
+  std::uintptr_t name(std::uintptr_t first, std::uintptr_t second) {              \
+    static blockyard::record::Function real_function = nullptr;                   \
+    return blockyard::record::call_exported(#name, real_function, first, second); \
   }
 
 extern "C" {
-BLOCKYARD_PRESENT(SDL_GL_SwapWindow)
-BLOCKYARD_PRESENT(SDL_RenderPresent)
-BLOCKYARD_PRESENT(glXSwapBuffers)
-BLOCKYARD_PRESENT(eglSwapBuffers)
-BLOCKYARD_PRESENT(vkQueuePresentKHR)
-BLOCKYARD_LOOKUP(glXGetProcAddress)
-BLOCKYARD_LOOKUP(glXGetProcAddressARB)
-BLOCKYARD_LOOKUP(eglGetProcAddress)
-BLOCKYARD_LOOKUP(SDL_GL_GetProcAddress)
-BLOCKYARD_HANDLE_LOOKUP(vkGetInstanceProcAddr)
-BLOCKYARD_HANDLE_LOOKUP(vkGetDeviceProcAddr)
+BLOCKYARD_EXPORT(SDL_GL_SwapWindow)
+BLOCKYARD_EXPORT(SDL_RenderPresent)
+BLOCKYARD_EXPORT(glXSwapBuffers)
+BLOCKYARD_EXPORT(eglSwapBuffers)
+BLOCKYARD_EXPORT(vkQueuePresentKHR)
+BLOCKYARD_EXPORT(glXGetProcAddress)
+BLOCKYARD_EXPORT(glXGetProcAddressARB)
+BLOCKYARD_EXPORT(eglGetProcAddress)
+BLOCKYARD_EXPORT(SDL_GL_GetProcAddress)
+BLOCKYARD_EXPORT(vkGetInstanceProcAddr)
+BLOCKYARD_EXPORT(vkGetDeviceProcAddr)
 }
