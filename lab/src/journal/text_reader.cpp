@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t batch = 4096;
 constexpr std::size_t prefetch_lines = 12;  // resolving so many lines takes about as long as a main-memory access
 constexpr int deepest_pull = 4;             // a pulled line may need another one first
+constexpr std::uint64_t worth_a_thread_bytes = 1U << 20;
 
 std::string hex(std::uint64_t address) {
   char text[17];
@@ -29,11 +30,17 @@ bool looks_like_text(std::string_view first_bytes) {
 }
 
 TextSource::TextSource(std::unique_ptr<Input> input, const std::string& path)
-    : path_(path),
-      bytes_total_(input->bytes_total()),
-      pipe_(std::make_unique<TextParser>(std::move(input), path), bytes_total_) {
+    : path_(path), bytes_total_(input->bytes_total()), parser_(std::move(input), path) {
   events_.reserve(batch + deepest_pull);
+  parse_ahead();
   refill();
+}
+
+// On a thread of its own, so that decompression and parsing overlap with the rest. A small input is parsed when it is
+// needed: a thread would cost more.
+void TextSource::parse_ahead() {
+  const auto when = bytes_total_ < worth_a_thread_bytes ? std::launch::deferred : std::launch::async;
+  ahead_ = std::async(when, [this, &chunk = chunks_[parsed_++ % 2]] { parser_.next(chunk); });
 }
 
 void TextSource::fail(const Record& record, const std::string& what) const {
@@ -49,7 +56,10 @@ bool TextSource::refill() {
   // The first time there is nothing ahead yet: read a second chunk.
   while (!read_all_ && (ready_ == 0 || window_.size() == ready_)) {
     ready_ = window_.size();
-    append(pipe_.next());
+    ahead_.get();
+    const Chunk& chunk = chunks_[(parsed_ - 1) % 2];
+    if (!chunk.last) parse_ahead();
+    append(chunk);
   }
   if (read_all_) ready_ = window_.size();
   return cursor_ < ready_;

@@ -1,13 +1,14 @@
 // Reads the text form: puts lines in order within a bounded window and turns pointers into dense blocks.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "journal/chunk_pipe.hpp"
 #include "journal/flat_map.hpp"
 #include "journal/reader.hpp"
 #include "journal/text_parser.hpp"
@@ -45,6 +46,7 @@ class TextSource final : public Source {
 
  private:
   [[noreturn]] void fail(const Record& record, const std::string& what) const;
+  void parse_ahead();
   bool refill();
   void append(const Chunk& chunk);
   void emit(Record& record, std::size_t index, int depth);
@@ -56,7 +58,9 @@ class TextSource final : public Source {
   std::string path_;
   std::uint64_t bytes_total_;
   std::uint64_t bytes_read_ = 0;
-  ChunkPipe pipe_;
+  TextParser parser_;
+  std::array<Chunk, 2> chunks_;  ///< in turn: one is parsed while the other is used
+  std::size_t parsed_ = 0;       ///< including the one ahead
   Header header_;
   Stacks stacks_;
   bool annotated_addresses_ = false;
@@ -82,6 +86,7 @@ class TextSource final : public Source {
   std::uint64_t frees_pulled_ = 0;
   std::uint64_t allocations_pulled_ = 0;
   std::vector<std::string> notes_;
+  std::future<void> ahead_;  ///< parses the next chunk; last, as its end waits for that
 };
 
 /// Whether a file that starts with these bytes may be a text journal: an event, a comment or an empty line.
