@@ -6,8 +6,8 @@
 #include <new>
 
 #include "base/pages.hpp"
-#include "base/threads.hpp"
 #include "heap/index_stack.hpp"
+#include "lifetime/thread_state.hpp"
 #include "lifetime/watched.hpp"
 
 namespace blockyard::lifetime {
@@ -23,7 +23,7 @@ constinit std::array<std::atomic<void*>, table_size> memory{};  // address of th
 constinit std::array<heap::IndexStack<>, order_count> free_chunks{};
 constinit heap::IndexStack<> free_indices{};
 
-constinit base::Mutex fresh_lock;
+// Under rare_lock.
 constinit std::uint32_t fresh_index = 1;  // 0 is none
 constinit std::byte* span_next = nullptr;
 constinit std::byte* span_end = nullptr;
@@ -35,7 +35,7 @@ constinit std::atomic<std::size_t> peak_used{0};
 std::atomic<std::uint32_t>& link(std::uint32_t index) { return links[index]; }
 std::size_t bytes_of(unsigned order) { return chunk_bytes << order; }
 
-// Memory that was never a chunk. The caller holds fresh_lock.
+// Memory that was never a chunk. The caller holds rare_lock.
 void* fresh_memory(unsigned order) {
   if (order != 0) {
     return base::reserve_pages(bytes_of(order), chunk_bytes);
@@ -54,7 +54,7 @@ void* fresh_memory(unsigned order) {
 }
 
 std::uint32_t make_chunk(unsigned order) {
-  const std::lock_guard lock(fresh_lock);
+  const std::lock_guard lock(rare_lock);
   std::uint32_t index = free_indices.pop(link);
   if (index == 0) {
     if (fresh_index == table_size) {
@@ -141,8 +141,5 @@ ChunkFigures chunk_figures() {
   return {held.load(std::memory_order_relaxed), used.load(std::memory_order_relaxed),
           peak_used.load(std::memory_order_relaxed)};
 }
-
-void lock_chunks_for_fork() { fresh_lock.lock(); }
-void unlock_chunks_after_fork() { fresh_lock.unlock(); }
 
 }  // namespace blockyard::lifetime

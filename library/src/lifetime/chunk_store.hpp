@@ -43,7 +43,4 @@ struct ChunkFigures {
 };
 ChunkFigures chunk_figures();
 
-void lock_chunks_for_fork();
-void unlock_chunks_after_fork();
-
 }  // namespace blockyard::lifetime

@@ -1,7 +1,5 @@
 // Records of followed temp job blocks, oldest first, and the report.
-#include "lifetime/leaks.hpp"
-
-#include <unistd.h>
+#include "lifetime/temp_job.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,9 +11,8 @@
 
 #include "base/pages.hpp"
 #include "base/stack.hpp"
-#include "base/threads.hpp"
 #include "block/watch.hpp"
-#include "lifetime/temp_job.hpp"
+#include "heap/fault.hpp"
 
 namespace blockyard::lifetime {
 namespace {
@@ -40,7 +37,7 @@ constinit std::atomic<int> mode{-1};  // -1: as the environment says
 constinit std::atomic<std::uint32_t> frames_allowed{4};
 constinit std::atomic<std::uint64_t> reported{0};
 
-constinit base::Mutex lock;
+// Under rare_lock.
 constinit std::array<Record*, segment_count> segments{};
 constinit std::uint32_t fresh_record = 1;  // 0 is none
 constinit std::uint32_t free_records = 0;
@@ -85,8 +82,6 @@ void unlist(std::uint32_t number) {
   (record.next != 0 ? at(record.next).previous : newest) = record.previous;
 }
 
-void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); }
-
 // Whether a stack frame is the allocator's own. The report begins after the outermost of them.
 bool is_own(const char* frame) {
   constexpr const char* own[] = {"by_temp_job_",           "by_lifetime_alloc+",
@@ -104,7 +99,7 @@ void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
                 "frame %llu by thread %u\n",
                 record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
                 static_cast<unsigned long long>(record.frame), record.thread);
-  say(line);
+  heap::say(line);
   char place[800];
   std::size_t first = record.depth;
   while (first > 0) {
@@ -117,7 +112,7 @@ void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
   for (std::size_t i = first; i < record.depth; ++i) {
     base::describe_address(record.stack[i], place, sizeof place);
     std::snprintf(line, sizeof line, "  at %s\n", place);
-    say(line);
+    heap::say(line);
   }
 }
 
@@ -128,7 +123,7 @@ by_leaks leak_mode() {
   if (now < 0) {
     const int wanted = block::leaks_wanted();
     if (mode.compare_exchange_strong(now, wanted, std::memory_order_relaxed)) {
-      follow_jobs(wanted != BY_LEAKS_OFF);
+      by_jobs_followed.store(wanted != BY_LEAKS_OFF, std::memory_order_relaxed);
       now = wanted;
     }
   }
@@ -141,7 +136,7 @@ std::uint32_t follow_block(const void* block, std::size_t size, std::uint64_t fr
   if (leak_mode() == BY_LEAKS_STACKS) {
     depth = base::capture_stack(stack.data(), stack.size());  // before the lock: it may allocate
   }
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(rare_lock);
   const std::uint32_t number = take_record();
   if (number != 0) {
     Record& record = at(number);
@@ -157,7 +152,7 @@ std::uint32_t follow_block(const void* block, std::size_t size, std::uint64_t fr
 }
 
 void forget_block(std::uint32_t number) {
-  const std::lock_guard guard(lock);
+  const std::lock_guard guard(rare_lock);
   if (at(number).listed) {
     unlist(number);
   }
@@ -173,7 +168,7 @@ void report_old_blocks(std::uint64_t frame) {
   for (;;) {
     Record old;
     {
-      const std::lock_guard guard(lock);
+      const std::lock_guard guard(rare_lock);
       if (oldest == 0 || at(oldest).frame + allowed >= frame) {
         return;
       }
@@ -185,9 +180,6 @@ void report_old_blocks(std::uint64_t frame) {
     report(old, frame, allowed);
   }
 }
-
-void lock_leaks_for_fork() { lock.lock(); }
-void unlock_leaks_after_fork() { lock.unlock(); }
 
 void forget_leaks_in_child() {
   while (oldest != 0) {
@@ -203,7 +195,7 @@ extern "C" {
 
 void by_leaks_set(by_leaks wanted) {
   mode.store(wanted, std::memory_order_relaxed);
-  follow_jobs(wanted != BY_LEAKS_OFF);
+  by_jobs_followed.store(wanted != BY_LEAKS_OFF, std::memory_order_relaxed);
 }
 
 uint64_t by_leaks_reported(void) { return reported.load(std::memory_order_relaxed); }

@@ -3,8 +3,6 @@
 // Only a rewind sets a piece's `used` back, never moving on to the piece. So a thread that slept through a rewind and
 // then bumps a piece takes bytes that no other thread gets. A race with a rewind lets blocks of before and after
 // overlap, and does nothing worse.
-#include "lifetime/rewindable.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -13,7 +11,6 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
-#include "base/threads.hpp"
 #include "blockyard/heap.h"
 #include "blockyard/rewindable.hpp"
 #include "blockyard/temp.hpp"
@@ -32,11 +29,8 @@ constexpr std::size_t largest = std::size_t{1} << 40;
 struct alignas(64) Piece {
   std::atomic<std::size_t> used{0};  // bytes from the piece's begin; more than `bytes` means full
   std::size_t bytes = 0;             // this record included
-  Piece* next = nullptr;             // written under pieces_lock, read after `current` led here
+  Piece* next = nullptr;             // written under rare_lock, read after `current` led here
 };
-
-// One lock for all arenas, since growing is rare and fork then has one lock to take.
-constinit base::Mutex pieces_lock;
 
 }  // namespace
 
@@ -94,7 +88,7 @@ Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
 bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
   std::size_t room = base::align_up(need + sizeof(Piece), std::size_t{4096});
   {
-    const std::lock_guard guard(pieces_lock);
+    const std::lock_guard guard(lifetime::rare_lock);
     if (arena->current.load(std::memory_order_relaxed) != full) {
       return true;  // another thread has moved on
     }
@@ -108,7 +102,7 @@ bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
   if (piece == nullptr) {
     return false;
   }
-  const std::lock_guard guard(pieces_lock);
+  const std::lock_guard guard(lifetime::rare_lock);
   arena->next_bytes = std::min(std::max(arena->next_bytes, piece->bytes) * 2, largest_doubling);
   Piece** last = &arena->first;
   while (*last != nullptr) {
@@ -122,7 +116,7 @@ bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
 }
 
 std::size_t used_bytes(by_rewindable* arena) {
-  const std::lock_guard guard(pieces_lock);
+  const std::lock_guard guard(lifetime::rare_lock);
   std::size_t sum = 0;
   for (Piece* piece = arena->first; piece != nullptr; piece = piece->next) {
     sum += std::min(piece->used.load(std::memory_order_relaxed), piece->bytes) - sizeof(Piece);
@@ -170,11 +164,6 @@ void* allocate_inside(by_rewindable* arena, std::size_t bytes, std::size_t align
 }
 
 }  // namespace
-
-namespace blockyard::lifetime {
-void lock_arenas_for_fork() { pieces_lock.lock(); }
-void unlock_arenas_after_fork() { pieces_lock.unlock(); }
-}  // namespace blockyard::lifetime
 
 extern "C" {
 
@@ -250,7 +239,7 @@ void by_rewindable_rewind(by_rewindable* arena) {
   arena->peak.store(std::max(arena->peak.load(std::memory_order_relaxed), used), std::memory_order_relaxed);
   arena->generation.fetch_add(1, std::memory_order_acq_rel);
   {
-    const std::lock_guard guard(pieces_lock);
+    const std::lock_guard guard(lifetime::rare_lock);
     for (Piece* piece = arena->first; piece != nullptr; piece = piece->next) {
       lifetime::hide(piece + 1, piece->bytes - sizeof(Piece));
       piece->used.store(sizeof(Piece), std::memory_order_relaxed);

@@ -9,7 +9,6 @@
 
 #include "base/bits.hpp"
 #include "heap/fault.hpp"
-#include "lifetime/leaks.hpp"
 #include "lifetime/watched.hpp"
 
 namespace blockyard::lifetime {
@@ -270,8 +269,6 @@ void retire_job_chunks(JobCursor& cursor) {
   }
   cursor = {};
 }
-
-void follow_jobs(bool follow) { by_jobs_followed.store(follow, std::memory_order_relaxed); }
 
 std::uint64_t job_frame() { return frames.load(std::memory_order_relaxed); }
 std::uint64_t next_job_frame() { return frames.fetch_add(1, std::memory_order_relaxed) + 1; }

@@ -18,14 +18,26 @@ void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::s
 /// Gives up all chunks that a cursor owns. Its thread calls it.
 void retire_job_chunks(JobCursor& cursor);
 
-/// Whether allocations take the slow path from now on, where leak detection follows them.
-void follow_jobs(bool follow);
-
 /// Frames of by_frame_end() so far.
 std::uint64_t job_frame();
 /// Counts one more and returns the count.
 std::uint64_t next_job_frame();
 /// Blocks that got their own chunk so far.
 std::uint64_t large_jobs();
+
+// --- leaks.cpp: which blocks are too old, and who allocated them. Used only while leak detection is on ---
+
+by_leaks leak_mode();
+
+/// Follows a block from now on. The number of its record; 0 when there is no room for one. `frame` is the program's.
+std::uint32_t follow_block(const void* block, std::size_t size, std::uint64_t frame, std::uint32_t thread);
+/// The block was freed.
+void forget_block(std::uint32_t record);
+
+/// Reports every followed block that is too old in `frame`, once, oldest first.
+void report_old_blocks(std::uint64_t frame);
+
+/// The child never reports its parent's blocks, since they are not the child's to free.
+void forget_leaks_in_child();
 
 }  // namespace blockyard::lifetime

@@ -10,9 +10,6 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
-#include "base/threads.hpp"
-#include "lifetime/leaks.hpp"
-#include "lifetime/rewindable.hpp"
 #include "lifetime/temp.hpp"
 #include "lifetime/temp_job.hpp"
 
@@ -20,35 +17,18 @@ namespace blockyard::lifetime {
 
 constinit thread_local ThreadState* this_thread = nullptr;
 constinit thread_local JobCursor by_job_cursor{};
+constinit base::Mutex rare_lock;
 
 namespace {
 
 constexpr std::size_t state_bytes = base::align_up(sizeof(ThreadState), std::size_t{4096});
 
-// Guards the parked states and the counts of ended threads. Taken before all other locks of this component.
-constinit base::Mutex states_lock;
 constinit ThreadState* parked = nullptr;
 constinit std::atomic<ThreadState*> known{nullptr};
 constinit by_temp_statistics ended{};
 constinit std::uint32_t last_number = 0;
 constinit bool opened = false;
 constinit base::ThreadExit thread_exit;
-
-void lock_for_fork() {
-  states_lock.lock();
-  lock_arenas_for_fork();
-  lock_leaks_for_fork();
-  lock_chunks_for_fork();
-  lock_settings_for_fork();
-}
-
-void unlock_after_fork() {
-  unlock_settings_after_fork();
-  unlock_chunks_after_fork();
-  unlock_leaks_after_fork();
-  unlock_arenas_after_fork();
-  states_lock.unlock();
-}
 
 // `figures` has the members of by_temp_statistics.
 template <class Figures>
@@ -91,7 +71,7 @@ void become_child() {
     }
   }
   forget_leaks_in_child();
-  unlock_after_fork();
+  rare_lock.unlock();
 }
 
 void leave_thread(void* value) {
@@ -106,7 +86,7 @@ void leave_thread(void* value) {
   by_temp_region = {};
   state->watched_temp = {};
   this_thread = nullptr;
-  const std::lock_guard lock(states_lock);
+  const std::lock_guard lock(rare_lock);
   count_ended(state);
   state->next_parked = parked;
   parked = state;
@@ -149,7 +129,7 @@ void guard_forks() {
   // Not under a lock, which a child could find held. The system orders this and a fork.
   static constinit std::atomic<bool> guarded{false};
   if (!guarded.load(std::memory_order_relaxed) && !guarded.exchange(true)) {
-    base::around_fork(lock_for_fork, unlock_after_fork, become_child, forget_leaks_in_child);
+    base::around_fork([] { rare_lock.lock(); }, [] { rare_lock.unlock(); }, become_child, forget_leaks_in_child);
   }
 }
 
@@ -157,7 +137,7 @@ ThreadState* enter_thread() {
   guard_forks();
   ThreadState* state = nullptr;
   {
-    const std::lock_guard lock(states_lock);
+    const std::lock_guard lock(rare_lock);
     if (!opened) {
       opened = true;
       thread_exit.open(leave_thread);
@@ -197,7 +177,7 @@ void add_figures(by_temp_statistics& total, const TempFigures& figures) { add(to
 
 void add_ended(by_temp_statistics& total) {
   guard_forks();
-  const std::lock_guard lock(states_lock);
+  const std::lock_guard lock(rare_lock);
   add(total, ended);
 }
 

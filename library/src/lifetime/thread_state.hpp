@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/threads.hpp"
 #include "blockyard/detail/block_slab.hpp"
 #include "blockyard/temp.hpp"
 #include "blockyard/temp_job.hpp"
@@ -101,7 +102,10 @@ inline ThreadState* ensure_thread() { return this_thread != nullptr ? this_threa
 /// The same for an allocation at `alignment`: nullptr with errno EINVAL for a bad one, ENOMEM when memory is exhausted.
 ThreadState* ensure_thread(std::size_t alignment);
 
-/// Makes forks leave this component's locks free, from now on. Call it before the first lock is taken. O(1).
+/// The one lock of this component, for all that is rare: threads that begin and end, settings, fresh chunks and pieces
+/// of memory, and blocks that leak detection follows. Whoever holds it takes no other lock.
+extern base::Mutex rare_lock;
+/// Makes forks leave it free, from now on. Call it before the lock is first taken. O(1).
 void guard_forks();
 
 /// The newest of all states, which links to the others by next_known.

@@ -3,25 +3,14 @@
 
 #include <cstring>
 
-#include "base/observer.hpp"
 #include "base/poison.hpp"
-#include "block/watch.hpp"
 #include "heap/fault.hpp"
 
 namespace blockyard::lifetime {
 
-bool has_checks() {
-  static const bool checks = block::process_has_checks();
-  return checks;
-}
-
 bool is_observed() {
-#if BLOCKYARD_OBSERVED
-  static const bool observed = base::block_observer() != nullptr;
+  static const bool observed = block::watch_listener() != nullptr;
   return observed;
-#else
-  return false;
-#endif
 }
 
 void hide(void* memory, std::size_t bytes) {
@@ -58,13 +47,13 @@ void show_fresh(void* memory, std::size_t bytes) {
 
 void announce_allocated(const void* block, std::size_t size, std::size_t alignment) {
   if (is_observed()) {
-    base::observer()->block_allocated(block, size, alignment);
+    block::watch_listener()->block_allocated(block, size, alignment);
   }
 }
 
 void announce_freed(const void* block) {
   if (is_observed()) {
-    base::observer()->block_freed(block);
+    block::watch_listener()->block_freed(block);
   }
 }
 

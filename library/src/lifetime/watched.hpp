@@ -7,9 +7,11 @@
 
 #include <cstddef>
 
+#include "block/watch.hpp"
+
 namespace blockyard::lifetime {
 
-bool has_checks();
+inline bool has_checks() { return block::process_has_checks(); }
 bool is_observed();
 inline bool is_watched() { return has_checks() || is_observed(); }
 
