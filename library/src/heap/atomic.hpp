@@ -1,6 +1,6 @@
 // The atomic type of everything in the heap that several threads touch.
 //
-// std::atomic in what is shipped. Compiled with BLOCKYARD_DELAYS (tests/heap/delays only) it is the same with a random
+// std::atomic in what is shipped. Compiled with BLOCKYARD_DELAYS it is that of tests/heap/delays, which has a random
 // delay before and after every operation, so that threads meet in the middle of things that otherwise take a
 // nanosecond.
 #pragma once
@@ -8,7 +8,7 @@
 #include <atomic>
 
 #if BLOCKYARD_DELAYS
-#include "heap/delayed_atomic.hpp"
+#include "heap/delays/delayed_atomic.hpp"
 #endif
 
 namespace blockyard::heap {

@@ -13,7 +13,11 @@
 #endif
 
 #if BLOCKYARD_BOUNDS
+#include <array>
 #include <atomic>
+#include <cstdio>
+
+#include "heap/fault.hpp"
 #endif
 
 namespace blockyard::heap {
@@ -37,12 +41,25 @@ enum class Loop : std::uint8_t {
 
 #if BLOCKYARD_BOUNDS
 
-/// In words, for reports.
-const char* name_of(Loop loop);
-[[noreturn]] void report_turns(Loop loop);
+/// In words and in this order, for reports.
+inline constexpr std::array<const char*, static_cast<std::size_t>(Loop::count)> loop_names{
+    "lists of remote frees adopted",
+    "cached blocks trimmed",
+    "magazines drained",
+    "places of a ring mended in a forked child",
+    "runs in work given up in a forked child",
+    "pages populated at once",
+    "pages of a table populated",
+    "lists searched for what to purge",
+    "chunks given back at once",
+    "cached blocks of a parked heap flushed",
+    "empty slabs of a parked heap given back",
+    "blocks of whole pages of an arena destroyed",
+    "slabs of an arena destroyed",
+};
 
 /// For tests: of this loop the first turn is one too many.
-extern std::atomic<Loop> planted_turn;
+inline constinit std::atomic<Loop> planted_turn{Loop::count};
 
 /// Counts the turns of one loop of one call: more than stated is a fault of the heap itself, and reported.
 template <Loop Which>
@@ -62,7 +79,10 @@ class Bound {
 
   void turn() {
     if (left_-- == 0) {
-      report_turns(Which);
+      char text[160];
+      std::snprintf(text, sizeof text, "more turns of a loop than stated: %s",
+                    loop_names[static_cast<std::size_t>(Which)]);
+      report_broken(text);
     }
   }
 

@@ -8,8 +8,8 @@
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/populate.hpp"
-#include "heap/remote_frees.hpp"
 #include "heap/settings.hpp"
+#include "heap/slabs.hpp"
 #include "heap/start.hpp"
 #include "heap/supply.hpp"
 

@@ -33,14 +33,14 @@ bool is_of_the_heap(const char* name) {
                      [=](const char* begin) { return std::strncmp(name, begin, std::strlen(begin)) == 0; });
 }
 
-void say_frames(void* const* frames, std::size_t count) {
+void say_frames(void* const* frames, std::size_t count, const char* before) {
   bool inside = true;
   for (std::size_t i = 0; i < count; ++i) {
     char text[400];
     base::describe_address(frames[i], text, sizeof text);
     inside = inside && is_of_the_heap(text);
     if (!inside) {
-      say("  ");
+      say(before);
       say(text);
       say("\n");
     }

@@ -11,8 +11,8 @@ void say(const char* text);
 
 /// Says the calling thread's stack, frames of the heap left out. False: a fault came while it was doing so before.
 bool say_stack();
-/// Likewise of a stack that was captured earlier.
-void say_frames(void* const* frames, std::size_t count);
+/// Likewise of a stack that was captured earlier; `before` begins each line.
+void say_frames(void* const* frames, std::size_t count, const char* before = "  ");
 
 /// Says what was wrong with `pointer` on standard error, and the stack that did it, and aborts. Call it without a
 /// lock of the heap: naming the frames allocates.

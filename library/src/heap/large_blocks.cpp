@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "base/index_list.hpp"
 #include "heap/bound.hpp"
 #include "heap/fault.hpp"
 #include "heap/heap_table.hpp"
@@ -28,31 +29,20 @@ bool cache_run(ThreadHeap* heap, void* block, PageTag& tag) {
   return true;
 }
 
+PageTag& tag_of(std::uint32_t page) { return region.pages[page]; }
+
 // An arena's blocks are linked by their tags, under the lock that guards these.
 void link_to(ThreadHeap* arena, std::uint32_t page) {
   const std::lock_guard hold(process_supply.pages.lock());
-  PageTag& tag = region.pages[page];
-  tag.flags |= page_of_arena;
-  tag.previous = 0;
-  tag.next = arena->blocks;
-  tag.heap = static_cast<std::uint16_t>(arena->index);
-  if (tag.next != 0) {
-    region.pages[tag.next].previous = page;
-  }
-  arena->blocks = page;
-}
-
-void unlink_from_arena(const PageTag& tag) {
-  const std::lock_guard hold(process_supply.pages.lock());
-  (tag.previous != 0 ? region.pages[tag.previous].next : process_heaps.at(tag.heap)->blocks) = tag.next;
-  if (tag.next != 0) {
-    region.pages[tag.next].previous = tag.previous;
-  }
+  tag_of(page).flags |= page_of_arena;
+  tag_of(page).heap = static_cast<std::uint16_t>(arena->index);
+  base::list_push(arena->blocks, page, tag_of);
 }
 
 void give_back_block(std::uint32_t page) {
-  if (const PageTag& tag = region.pages[page]; (tag.flags & page_of_arena) != 0) {
-    unlink_from_arena(tag);
+  if ((tag_of(page).flags & page_of_arena) != 0) {
+    const std::lock_guard hold(process_supply.pages.lock());
+    base::list_remove(process_heaps.at(tag_of(page).heap)->blocks, page, tag_of);
   }
   process_supply.give_pages(page);
 }

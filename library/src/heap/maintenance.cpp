@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "base/pages.hpp"
 #include "heap/heap_contents.hpp"
@@ -11,6 +12,12 @@
 #include "heap/remote_frees.hpp"
 
 namespace blockyard::heap {
+
+namespace {
+
+constexpr std::uint32_t most_a_round = 16;  // heaps swept, and magazines drained
+
+}  // namespace
 
 constinit Maintenance maintenance{process_supply, process_heaps, process_depot};
 
@@ -106,7 +113,7 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool may_try_huge) {
   }
 
   sweep_lock.lock();
-  const bool swept = sweep_.run(heaps_, depot_, tick);
+  const bool swept = sweep(tick);
   sweep_lock.unlock();
 
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
@@ -121,12 +128,67 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool may_try_huge) {
   return {swept || purged != 0 || !within_budget(), demand.taken_last_round(), demand.spent()};
 }
 
+// Puts what waits in the depot, of at most `most` magazines, back into its slabs. One thread at a time.
+bool Maintenance::drain_depot(std::uint16_t tick, bool all, std::uint32_t most) {
+  return depot_.drain(tick, all, most, [](void* block) { free_remote(block); });
+}
+
+void Maintenance::empty_depot() {
+  const std::lock_guard hold(sweep_lock);
+  drain_depot(supply_.tick.load(std::memory_order_relaxed), true, magazine_count);
+}
+
+// Looks after a few heaps that wait for a thread. True where some are left.
+bool Maintenance::sweep(std::uint16_t tick) {
+  constexpr std::uint32_t most_adopted = 64;        // of one heap
+  constexpr std::uint16_t parked_before_flush = 8;  // ticks: an eighth of a second
+  bool flushed = false;
+  bool more = drain_depot(tick, false, most_a_round);
+  for (std::uint32_t turn = 0; turn < most_a_round; ++turn) {
+    ThreadHeap* const heap = heaps_.take_to_sweep();
+    if (heap == nullptr) {
+      drain_for_parked(tick);
+      break;
+    }
+    if (const std::uint32_t adopted = adopt_pending(heap, most_adopted); adopted != 0) {
+      heap->needs_flush = true;
+      more |= adopted == most_adopted;
+    }
+    // One heap a round, and none that was in use a moment ago: while it is swept, a thread that begins cannot have it.
+    if (heap->needs_flush && !flushed && static_cast<std::uint16_t>(tick - heap->parked_at) >= parked_before_flush) {
+      flush(heap);
+      heap->needs_flush = false;
+      flushed = true;
+    }
+    slabs_ += heap->slabs;
+    heaps_.park(heap);
+  }
+  heaps_.keep_spare_heaps();
+  return more || flushed;
+}
+
+// At the end of a turn. A block whose thread has ended, and which the others hand to one another by way of the depot in
+// each frame, is never free to its slab, and may be all that a freed level has left in it. So while parked heaps have
+// slabs the depot is drained each purge time, and less often where they lose none by it.
+void Maintenance::drain_for_parked(std::uint16_t tick) {
+  const auto shortest_wait = static_cast<std::uint16_t>(std::min<std::uint32_t>(settings.purge_ms / 16, 1'000));
+  const auto longest_wait = static_cast<std::uint16_t>(32 * shortest_wait);
+  const std::uint32_t slabs = std::exchange(slabs_, 0);
+  if (slabs < slabs_before_ - slabs_before_ / 8) {
+    wait_ = shortest_wait;
+    slabs_before_ = slabs;
+  }
+  if (slabs != 0 && static_cast<std::uint16_t>(tick - drained_at_) >= wait_) {
+    drain_depot(tick, true, 16 * most_a_round);
+    drained_at_ = tick;
+    wait_ = std::clamp<std::uint16_t>(2 * wait_, shortest_wait, longest_wait);
+    slabs_before_ = slabs;
+  }
+}
+
 std::size_t Maintenance::trim() {
   PageHeap& pages = supply_.pages;
-  {
-    const std::lock_guard hold(sweep_lock);
-    drain(depot_, supply_.tick.load(std::memory_order_relaxed), true, magazine_count);
-  }
+  empty_depot();
   std::size_t given = 0;
   // Each turn takes a page at least; what others free meanwhile may stay.
   const PageHeap::Totals free = pages.totals();
@@ -143,10 +205,7 @@ std::size_t Maintenance::trim() {
 }
 
 void Maintenance::give_back_kept(ThreadHeap* heap) {
-  {
-    const std::lock_guard hold(sweep_lock);
-    drain(depot_, supply_.tick.load(std::memory_order_relaxed), true, magazine_count);
-  }
+  empty_depot();
   constexpr std::uint32_t at_once = 64;
   while (adopt_pending(heap, at_once) == at_once) {
   }

@@ -1,8 +1,10 @@
 // What is done behind the program's back, by the janitor or at the end of a frame: memory is populated before it is
-// wanted (populate.hpp), parked heaps are swept (sweep.hpp), and what nobody wants any more goes back to the operating
-// system (purge.hpp).
+// wanted (populate.hpp), heaps that wait for a thread are swept, since they get no slow paths that would adopt their
+// remote frees, and what nobody wants any more goes back to the operating system (purge.hpp).
 //
-// Bound: between two steps a round reads the clock, and a step populates or gives back at most one chunk.
+// Bound: between two steps a round reads the clock, and a step populates or gives back at most one chunk. A round
+// sweeps at most 16 heaps, adopts at most 64 remote-free lists of each, flushes one, and drains at most 16 magazines of
+// the depot, 256 at the end of a turn.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +17,6 @@
 #include "heap/naps.hpp"
 #include "heap/purge.hpp"
 #include "heap/supply.hpp"
-#include "heap/sweep.hpp"
 
 namespace blockyard::heap {
 
@@ -50,14 +51,21 @@ class Maintenance {
   Round run_alone(std::uint64_t budget_ns, bool may_try_huge);
   std::uint16_t follow(std::uint64_t now_ns);
   void look_at_limits(std::uint16_t tick);
+  bool sweep(std::uint16_t tick);
+  void drain_for_parked(std::uint16_t tick);
+  bool drain_depot(std::uint16_t tick, bool all, std::uint32_t most);
+  void empty_depot();
 
   Supply& supply_;
   HeapTable& heaps_;
   Depot& depot_;
   // Of the thread that is at it.
   Purging purging_;
-  std::uint16_t looked_at_ = 0;  // tick
-  Sweep sweep_;
+  std::uint16_t looked_at_ = 0;     // tick
+  std::uint32_t slabs_ = 0;         // of heaps that this turn of sweeping has seen
+  std::uint32_t slabs_before_ = 0;  // likewise, after the turn that the depot was last drained for, or fewer since
+  std::uint16_t drained_at_ = 0;    // tick
+  std::uint16_t wait_ = 0;          // ticks until it may be drained again
 };
 
 extern Maintenance maintenance;

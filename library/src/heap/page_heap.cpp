@@ -1,9 +1,11 @@
 #include "heap/page_heap.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <utility>
 
+#include "base/index_list.hpp"
 #include "heap/bound.hpp"
 #include "heap/injected_failure.hpp"
 
@@ -49,23 +51,13 @@ void PageHeap::remove(std::uint32_t first) {
 }
 
 void PageHeap::enter_work(std::uint32_t first) {
-  PageTag& run = tag(first);
-  pages_in_work_ += run.length;
-  run.previous = 0;
-  run.next = first_in_work_;
-  if (run.next != 0) {
-    tag(run.next).previous = first;
-  }
-  first_in_work_ = first;
+  pages_in_work_ += tag(first).length;
+  base::list_push(first_in_work_, first, tag);
 }
 
 void PageHeap::leave_work(std::uint32_t first) {
-  const PageTag& run = tag(first);
-  pages_in_work_ -= run.length;
-  if (run.next != 0) {
-    tag(run.next).previous = run.previous;
-  }
-  (run.previous != 0 ? tag(run.previous).next : first_in_work_) = run.next;
+  pages_in_work_ -= tag(first).length;
+  base::list_remove(first_in_work_, first, tag);
 }
 
 // Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page
@@ -330,6 +322,118 @@ PageHeap::Totals PageHeap::totals() {
   Totals totals{free_[0].pages(), free_[1].pages(), free_[2].pages(), 0, pages_in_work_, top_};
   totals.used = totals.top - totals.ready - totals.dirty - totals.decommitted - totals.in_work;
   return totals;
+}
+
+PageRun PageHeap::take_free(PageState state, std::uint32_t longest) {
+  const std::lock_guard hold(lock_);
+  const FreeRuns& runs = free_[index_of(state)];
+  std::uint32_t place = longest == no_limit ? FreeRuns::end_of_lists : FreeRuns::place_of(longest + 1);
+  Bound<Loop::lists_for_purge> lists(least_taken);  // each length below it has a list
+  for (place = runs.next_below(place); place != 0; place = runs.next_below(place)) {
+    lists.turn();
+    const std::uint32_t found = runs.last_of(place);
+    const std::uint32_t length = tag(found).length;
+    if (length >= least_taken) {
+      constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+      const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
+      return first + chunk <= found + length ? carve_at(found, first, first + chunk, PageState::in_work)
+                                             : carve_at(found, found, found + length, PageState::in_work);
+    }
+    if (is_beside_decommitted(found, length)) {
+      return carve_at(found, found, found + length, PageState::in_work);
+    }
+  }
+  return {};
+}
+
+// Decommitted pages may be resident all the same: where huge pages are to be had, the first write to a chunk without
+// any page brings all of it in.
+PageRun PageHeap::with_decommitted_neighbours(const PageRun& run) {
+  const std::lock_guard hold(lock_);
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  constexpr auto decommitted = static_cast<std::uint8_t>(PageState::free_decommitted);
+  std::uint32_t first = run.first;
+  std::uint32_t end = run.first + run.length;
+  leave_work(run.first);
+  if (tag(first - 1).state == decommitted) {
+    first = std::max(first - tag(first - 1).length, first & ~(chunk - 1));
+    if (first != run.first) {
+      carve_at(run.first - tag(run.first - 1).length, first, run.first, PageState::in_work);
+      leave_work(first);
+    }
+  }
+  if (end < top_ && tag(end).state == decommitted) {
+    const std::uint32_t behind = end;
+    end = std::min(end + tag(end).length, (end + chunk - 1) & ~(chunk - 1));
+    if (end != behind) {
+      carve_at(behind, behind, end, PageState::in_work);
+      leave_work(behind);
+    }
+  }
+  // One run of what were up to three: tags inside it are cleared.
+  for (const std::uint32_t edge : {run.first - 1, run.first, run.first + run.length - 1, run.first + run.length}) {
+    if (edge >= first && edge < end) {
+      mark_inner(edge);
+    }
+  }
+  mark(first, end - first, PageState::in_work);
+  enter_work(first);
+  return {first, end - first, run.from};
+}
+
+const char* PageHeap::check() {
+  const std::lock_guard hold(lock_);
+  std::array<std::uint64_t, 3> runs{};
+  std::uint64_t reserve = 0;
+  std::uint64_t in_work = 0;
+  PageState before = PageState::inner;
+  for (std::uint32_t page = 0; page < top_;) {
+    const PageTag& head = tag(page);
+    const auto state = static_cast<PageState>(head.state);
+    if (state == PageState::inner || head.length == 0 || head.length > top_ - page) {
+      return "a run of pages has no valid tag at its first page";
+    }
+    const PageTag& tail = tag(page + head.length - 1);
+    const PageState expected = is_free(state) || head.length == 1 ? state : PageState::inner;
+    if (tail.length != head.length || static_cast<PageState>(tail.state) != expected) {
+      return "the tags at the two ends of a run of pages differ";
+    }
+    for (std::uint32_t inner = page + 1; inner + 1 < page + head.length; ++inner) {
+      if (static_cast<PageState>(tag(inner).state) != PageState::inner) {
+        return "a page inside a run is marked as the end of one";
+      }
+    }
+    if (is_free(state)) {
+      if (state == before) {
+        return "two free runs of one state touch without being merged";
+      }
+      ++runs[index_of(state)];
+      reserve += state == PageState::free_ready && head.length >= reserve_run ? head.length : 0;
+    }
+    in_work += state == PageState::in_work ? head.length : 0;
+    before = state;
+    page += head.length;
+  }
+  std::uint64_t listed_in_work = 0;
+  for (std::uint32_t run = first_in_work_; run != 0; run = tag(run).next) {
+    if (static_cast<PageState>(tag(run).state) != PageState::in_work) {
+      return "a run stands among those in work that is not";
+    }
+    listed_in_work += tag(run).length;
+  }
+  if (in_work != pages_in_work_ || in_work != listed_in_work) {
+    return "the count of pages in work differs from the runs";
+  }
+  if (reserve != reserve_pages_) {
+    return "the count of reserve pages differs from the runs";
+  }
+  for (unsigned index = 0; index < 3; ++index) {
+    const auto state = static_cast<std::uint8_t>(index + static_cast<unsigned>(PageState::free_ready));
+    if (const char* const broken = free_[index].check(state, runs[index]); broken != nullptr) {
+      return broken;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace blockyard::heap

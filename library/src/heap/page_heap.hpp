@@ -140,7 +140,7 @@ class PageHeap {
   }
   static bool is_free(PageState state) { return state >= PageState::free_ready; }
 
-  PageTag& tag(std::uint32_t page) { return region.pages[page]; }
+  static PageTag& tag(std::uint32_t page) { return region.pages[page]; }
   void mark(std::uint32_t first, std::uint32_t length, PageState state);
   void mark_inner(std::uint32_t page) { tag(page).state = static_cast<std::uint8_t>(PageState::inner); }
   void insert(std::uint32_t first, std::uint32_t length, PageState state);

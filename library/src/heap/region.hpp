@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "heap/atomic.hpp"
-#include "heap/slab_shape.hpp"
+#include "heap/size_class.hpp"
 
 namespace blockyard::heap {
 

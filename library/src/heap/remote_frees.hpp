@@ -1,19 +1,16 @@
-// Frees of blocks by threads that do not own their slab: pushed by any thread, adopted by the owner.
+// Frees of blocks by threads that do not own their slab: pushed by any thread, adopted by the owner (slabs.hpp).
 // base/remote_list.hpp has the protocol.
 #pragma once
 
 #include <cstdint>
 
-#include "base/remote_list.hpp"
 #include "heap/atomic.hpp"
 #include "heap/free_links.hpp"
 #include "heap/heap_table.hpp"
+#include "heap/slabs.hpp"
 #include "heap/thread_heap.hpp"
 
 namespace blockyard::heap {
-
-using RemoteList = base::RemoteList<StandardAtomics>;
-using PendingStack = base::PendingStack<StandardAtomics>;
 
 /// Frees a small block into the remote-free list of its slab, whose class it returns in `*size_class`. Lock-free. True
 /// where it is the first since the owner last adopted from the slab.
@@ -42,8 +39,5 @@ inline bool free_remote(void* block, unsigned* size_class = nullptr) {
   }
   return announce;
 }
-
-/// Adopts the remote frees of at most `most` announced slabs, for the thread that owns the heap. Returns of how many.
-std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most);
 
 }  // namespace blockyard::heap

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "blockyard/heap.h"
 #include "heap/fault.hpp"
@@ -22,26 +23,10 @@ bool parse(const char* text, std::uint64_t* value) {
   if (end == text || errno != 0 || *text == '-') {
     return false;
   }
-  unsigned shift = 0;
-  switch (*end) {
-    case 'k':
-    case 'K':
-      shift = 10;
-      ++end;
-      break;
-    case 'm':
-    case 'M':
-      shift = 20;
-      ++end;
-      break;
-    case 'g':
-    case 'G':
-      shift = 30;
-      ++end;
-      break;
-    default:
-      break;
-  }
+  constexpr std::string_view units = "kKmMgG";
+  const std::size_t unit = units.find(*end);
+  const unsigned shift = unit == std::string_view::npos ? 0 : 10 * static_cast<unsigned>(unit / 2 + 1);
+  end += shift != 0 ? 1 : 0;
   if (*end != '\0' || (number << shift) >> shift != number) {
     return false;
   }

@@ -1,7 +1,12 @@
 #include "heap/slabs.hpp"
 
+#include <array>
+
+#include "base/index_list.hpp"
+#include "heap/bound.hpp"
 #include "heap/fault.hpp"
 #include "heap/free_links.hpp"
+#include "heap/prefetch.hpp"
 #include "heap/settings.hpp"
 #include "heap/supply.hpp"
 
@@ -11,8 +16,11 @@ constinit std::uintptr_t link_key = 0;
 
 namespace {
 
-std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
-  return state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
+Slab& slab_at(std::uint32_t slice) { return region.slabs[slice]; }
+
+std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab) {
+  return static_cast<SlabState>(slab->state) == SlabState::listed ? heap->waiting[slab->size_class].listed
+                                                                  : heap->detached;
 }
 
 // Makes a slab without used blocks one that never handed out any: its blocks come densely and in order, and no link is
@@ -58,27 +66,12 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
 }  // namespace
 
 void link(ThreadHeap* heap, Slab* slab, SlabState state) {
-  std::uint32_t& head = list_of(heap, slab, state);
   slab->state = static_cast<std::uint8_t>(state);
   slab->notify = state == SlabState::listed ? 0 : slab->capacity - 1;
-  slab->previous = 0;
-  slab->next = head;
-  if (head != 0) {
-    region.slabs[head].previous = index_of(slab);
-  }
-  head = index_of(slab);
+  base::list_push(list_of(heap, slab), index_of(slab), slab_at);
 }
 
-void unlink(ThreadHeap* heap, Slab* slab) {
-  if (slab->previous != 0) {
-    region.slabs[slab->previous].next = slab->next;
-  } else {
-    list_of(heap, slab, static_cast<SlabState>(slab->state)) = slab->next;
-  }
-  if (slab->next != 0) {
-    region.slabs[slab->next].previous = slab->previous;
-  }
-}
+void unlink(ThreadHeap* heap, Slab* slab) { base::list_remove(list_of(heap, slab), index_of(slab), slab_at); }
 
 void retire(ThreadHeap* heap, Slab* slab) {
   const std::uint32_t slice = index_of(slab);
@@ -142,7 +135,9 @@ std::uintptr_t link_of_another_thread(const Slab* slab, const void* block) {
   return next;
 }
 
-// What was free comes behind the last of the batch.
+namespace {
+
+// Puts remote frees that were just taken from a slab's list into it: what was free comes behind the last of them.
 void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch) {
   Slab* const slab = &region.slabs[slice];
   char* const base = region.slice_address(slice);
@@ -163,6 +158,42 @@ void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch
   if (slab->used == 0) {
     retire_unless_last(heap, slab);
   }
+}
+
+}  // namespace
+
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
+  // Two at a time, both lists taken before either is read: an exchange waits until every store before it has got its
+  // line, and what an adoption writes is cold.
+  struct Taken {
+    std::uint32_t slice;
+    base::RemoteBatch batch;
+  };
+  std::array<Taken, 2> taken;
+  std::uint32_t adopted = 0;
+  std::uint32_t some = 0;
+  Bound<Loop::lists_adopted> lists(most);
+  do {
+    for (some = 0; some < taken.size() && adopted + some < most; ++some) {
+      if (heap->taken == 0) {
+        heap->taken = PendingStack::take(heap->pending);
+        if (heap->taken == 0) {
+          break;
+        }
+      }
+      lists.turn();
+      const std::uint32_t slice = heap->taken;
+      RemoteFrees& entry = region.remote_frees[slice];
+      prefetch_to_write(&region.slabs[slice]);
+      heap->taken = entry.pending_next.load(std::memory_order_relaxed);
+      taken[some] = {slice, RemoteList::adopt(entry.remote, entry.oldest)};
+    }
+    for (std::uint32_t each = 0; each < some; ++each) {
+      adopt(heap, taken[each].slice, taken[each].batch);
+    }
+    adopted += some;
+  } while (some == taken.size() && adopted < most);
+  return adopted;
 }
 
 }  // namespace blockyard::heap

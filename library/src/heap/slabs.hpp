@@ -58,8 +58,12 @@ void make_current(Bin& bin, Slab* slab);
   take_first_freed(slab, next);
   return block;
 }
-/// Puts remote frees that were just taken from a slab's list into the slab.
-void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch);
+
+using RemoteList = base::RemoteList<StandardAtomics>;
+using PendingStack = base::PendingStack<StandardAtomics>;
+
+/// Adopts the remote frees of at most `most` announced slabs, for the thread that owns the heap. Returns of how many.
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most);
 
 /// Calls `visit(const Slab*)` for every slab of the heap. O(slabs).
 template <class Visit>

@@ -1,5 +1,9 @@
 #include "heap/start.hpp"
 
+#include <sys/auxv.h>
+
+#include <cstring>
+
 #include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "heap/depot.hpp"
@@ -11,7 +15,6 @@
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/populate.hpp"
-#include "heap/secret.hpp"
 #include "heap/settings.hpp"
 #include "heap/supply.hpp"
 
@@ -30,6 +33,21 @@ namespace {
 
 // That of a libblockyard under a preload is not: it would populate a reserve for nobody.
 bool is_in_use() { return &by_heap_mark == &by_heap_own_mark; }
+
+// The number that encodes free links. Sixteen random bytes come with every process from the kernel (AT_RANDOM): no
+// system call, no file. The low bits stay zero, so that an encoded null differs from every aligned pointer only by the
+// key.
+std::uintptr_t secret() {
+  const auto bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM));
+  std::uint64_t words[2] = {0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u};
+  if (bytes != nullptr) {
+    std::memcpy(words, bytes, sizeof words);
+  }
+  // Not the canary's own bytes: the first word is glibc's stack protector.
+  std::uint64_t mixed = words[1] ^ (words[0] * 0xBF58476D1CE4E5B9u);
+  mixed ^= mixed >> 29;
+  return static_cast<std::uintptr_t>(mixed * 0x94D049BB133111EBu) & ~std::uintptr_t{15};
+}
 
 enum StartPhase : int { untouched, being_readied, ready, failed };
 constinit Atomic<int> start_phase{untouched};
@@ -91,7 +109,7 @@ bool initialise() {
     const bool small = begins_small && !settings.reserve_is_set;
     settings.huge_pages_wait = small;
     const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
-    if (done && settings.guard && !guard::start()) {
+    if (done && settings.guard && !guard::start(link_key)) {
       settings.guard = false;
       say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
     }

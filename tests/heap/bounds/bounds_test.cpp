@@ -190,14 +190,14 @@ class HeapBoundsDeathTest : public testing::TestWithParam<std::size_t> {
 TEST_P(HeapBoundsDeathTest, a_turn_too_many_of_the_loop_is_reported) {
   setenv(planted, std::to_string(GetParam()).c_str(), 1);
   EXPECT_DEATH(everything(),
-               std::string("more turns of a loop than stated: ") + name_of(static_cast<Loop>(GetParam())));
+               std::string("more turns of a loop than stated: ") + blockyard::heap::loop_names[GetParam()]);
   unsetenv(planted);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryLoop, HeapBoundsDeathTest,
                          testing::Range(std::size_t{0}, static_cast<std::size_t>(Loop::count)), [](const auto& one) {
                            std::string name;
-                           for (const char* at = name_of(static_cast<Loop>(one.param)); *at != '\0'; ++at) {
+                           for (const char* at = blockyard::heap::loop_names[one.param]; *at != '\0'; ++at) {
                              name += std::isalnum(static_cast<unsigned char>(*at)) != 0 ? *at : '_';
                            }
                            return name;

@@ -6,7 +6,6 @@
 #include "blockyard/heap.h"
 
 extern "C" {
-void* by_plain_malloc(std::size_t size);
 void by_plain_free(void* block);
 void* by_plain_aligned_alloc(std::size_t alignment, std::size_t size);
 std::size_t by_plain_usable_size(const void* block);

@@ -85,19 +85,7 @@ void print_stack(std::uint32_t stack) {
     return;
   }
   taking = true;
-  bool inside = true;
-  for (std::size_t at = 0; at < count; ++at) {
-    void* const frame = frames[at];
-    char text[400];
-    base::describe_address(frame, text, sizeof text);
-    // The innermost frames are the heap's own.
-    inside = inside && (std::strstr(text, "blockyard::") != nullptr || std::strncmp(text, "by_", 3) == 0);
-    if (!inside) {
-      say("    ");
-      say(text);
-      say("\n");
-    }
-  }
+  say_frames(frames, count, "    ");
   taking = false;
 }
 

@@ -12,7 +12,6 @@
 #include "heap/janitor.hpp"
 #include "heap/large_blocks.hpp"
 #include "heap/remote_frees.hpp"
-#include "heap/secret.hpp"
 #include "heap/small_blocks.hpp"
 #include "heap/supply.hpp"
 
@@ -341,8 +340,8 @@ std::size_t run_size(const void* block) {
 
 }  // namespace
 
-bool start() {
-  canary_key = (secret() << Canary::told_bits) | Canary::first_byte;
+bool start(std::uintptr_t secret) {
+  canary_key = (secret << Canary::told_bits) | Canary::first_byte;
   return start_sampled();
 }
 

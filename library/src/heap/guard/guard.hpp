@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "heap/atomic.hpp"
 
@@ -22,8 +23,8 @@ namespace blockyard::heap::guard {
 /// Once all of the heap is ready, and the guard is on.
 extern constinit Atomic<bool> is_on;
 
-/// Readies it, once, while the heap is; false: there is no address space, and nothing is guarded.
-bool start();
+/// Readies it, once, while the heap is; `secret` is link_key. False: there is no address space, and nothing is guarded.
+bool start(std::uintptr_t secret);
 /// What can wait until the C library is ready: reports faults of sampled blocks from then on.
 void start_reports();
 
