@@ -22,10 +22,4 @@ constexpr T align_down(T value, T alignment) {
   return static_cast<T>(value & ~(alignment - 1));
 }
 
-/// Largest k with 2^k <= value; value must not be 0.
-constexpr unsigned log2_floor(std::size_t value) { return static_cast<unsigned>(std::bit_width(value)) - 1; }
-
-/// Smallest k with 2^k >= value; 0 for 0 and 1.
-constexpr unsigned log2_ceil(std::size_t value) { return value <= 1 ? 0 : log2_floor(value - 1) + 1; }
-
 }  // namespace blockyard::base

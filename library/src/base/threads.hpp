@@ -55,7 +55,8 @@ class ThreadExit {
   ThreadExit(const ThreadExit&) = delete;
   ThreadExit& operator=(const ThreadExit&) = delete;
 
-  /// Call it once per process, before the first set(). False when the process has no key left: then nothing is called.
+  /// Call it before the first set(), on one thread at a time; once it has succeeded, further calls do nothing. False
+  /// when the process has no key left: then nothing is called.
   bool open(Callback callback);
 
   /// Sets the calling thread's value. nullptr means no call.

@@ -13,6 +13,10 @@ struct by_block_pool {
   blockyard::BlockAllocator blocks;
 };
 
+namespace {
+using Records = blockyard::StaticBlockAllocator<sizeof(by_block_pool), alignof(by_block_pool)>;
+}
+
 extern "C" {
 
 by_block_pool* by_block_pool_create(size_t size, size_t alignment) {
@@ -23,7 +27,6 @@ by_block_pool* by_block_pool_create(size_t size, size_t alignment) {
     errno = EINVAL;
     return nullptr;
   }
-  using Records = blockyard::StaticBlockAllocator<sizeof(by_block_pool), alignof(by_block_pool)>;
   void* const memory = Records::allocate();
   if (memory == nullptr) {
     errno = ENOMEM;
@@ -35,7 +38,7 @@ by_block_pool* by_block_pool_create(size_t size, size_t alignment) {
 void by_block_pool_destroy(by_block_pool* pool) {
   if (pool != nullptr) {
     pool->~by_block_pool();
-    blockyard::StaticBlockAllocator<sizeof(by_block_pool), alignof(by_block_pool)>::free(pool);
+    Records::free(pool);
   }
 }
 

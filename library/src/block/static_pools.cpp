@@ -46,7 +46,6 @@ constinit ThreadState* parked = nullptr;
 constinit std::atomic<std::size_t> parked_count{0};
 constinit std::atomic<ThreadState*> known{nullptr};
 constinit base::ThreadExit thread_exit;
-constinit bool entered_before = false;
 
 constinit base::Mutex chain_lock;
 constinit std::array<Chains, slot_count> chains{};
@@ -58,7 +57,6 @@ constinit std::array<std::atomic<std::uint32_t>, slot_count - first_large_slot> 
 // In a watched process, all threads share one watched pool per slot.
 constinit base::Mutex watched_lock;
 constinit std::array<Pool*, slot_count> watched{};
-constinit std::array<Slab*, slot_count> watched_current{};
 
 std::uint32_t slot_of_stride(std::size_t stride) {
   return stride <= small_stride ? static_cast<std::uint32_t>(stride / unit) : by_static_block_slot(stride);
@@ -87,11 +85,11 @@ void handle_fork() {
   }
 }
 
-// Returns to their slabs the blocks that the pools of a thread keep.
-void free_loose(const ThreadState* state) {
+template <class Work>
+void for_each_pool(const ThreadState* state, Work&& work) {
   for (const std::atomic<Pool*>& entry : state->pools) {
     if (Pool* const pool = entry.load(std::memory_order_relaxed); pool != nullptr) {
-      pool_free_loose(pool);
+      work(pool);
     }
   }
 }
@@ -99,7 +97,7 @@ void free_loose(const ThreadState* state) {
 void park(void* value) {
   ThreadState* const state = static_cast<ThreadState*>(value);
   by_thread_blocks = &no_blocks;
-  free_loose(state);
+  for_each_pool(state, pool_free_loose);  // back to their slabs
   const std::lock_guard lock(parked_lock);
   state->next_parked = parked;
   parked = state;
@@ -112,10 +110,7 @@ ThreadState* enter() {
   ThreadState* state = nullptr;
   {
     const std::lock_guard lock(parked_lock);
-    if (!entered_before) {
-      entered_before = true;
-      thread_exit.open(park);
-    }
+    thread_exit.open(park);
     if (parked != nullptr) {
       state = parked;
       parked = state->next_parked;
@@ -157,8 +152,7 @@ void* watched_allocate(std::uint32_t slot, std::size_t stride) {
   const std::lock_guard lock(watched_lock);
   Pool*& pool = watched[slot];
   if (pool == nullptr) {
-    watched_current[slot] = &by_block_no_slab;
-    Pool* const made = pool_create(stride, &watched_current[slot]);
+    Pool* const made = pool_create(stride, nullptr);  // watch_pool() says where its slab is found
     if (made == nullptr || !watch_pool(made)) {
       return nullptr;
     }
@@ -186,24 +180,20 @@ void free_one(void* block, std::size_t stride) {
 // Returns the blocks of a slot's chains and magazines to their slabs, one by one.
 void free_chains(std::uint32_t slot) {
   const std::size_t stride = static_stride(slot);
-  while (void* block = static_magazine_take(slot)) {
+  const auto free_all = [&](void* block, auto&& next_of) {
     std::size_t count = 0;
     for (; block != nullptr; ++count) {
-      void* const next = link_of(block);
+      void* const next = next_of(block);
       free_one(block, stride);
       block = next;
     }
     static_chain_used(slot, count);
+  };
+  while (void* const first = static_magazine_take(slot)) {
+    free_all(first, link_of);
   }
-  while (void* block = static_chain_take(slot)) {
-    std::size_t count = 0;
-    while (block != nullptr) {
-      void* const next = chain_next(block, stride);
-      free_one(block, stride);
-      block = next;
-      ++count;
-    }
-    static_chain_used(slot, count);
+  while (void* const first = static_chain_take(slot)) {
+    free_all(first, [=](const void* block) { return chain_next(block, stride); });
   }
 }
 
@@ -430,13 +420,9 @@ bool static_invariants_hold() {
   if (process_is_watched() || state == nullptr) {
     return true;
   }
-  for (const std::atomic<Pool*>& entry : state->pools) {
-    const Pool* const pool = entry.load(std::memory_order_relaxed);
-    if (pool != nullptr && !pool_invariants_hold(pool)) {
-      return false;
-    }
-  }
-  return true;
+  bool hold = true;
+  for_each_pool(state, [&](const Pool* pool) { hold = hold && pool_invariants_hold(pool); });
+  return hold;
 }
 
 }  // namespace blockyard::block
@@ -469,18 +455,11 @@ void by_static_block_trim(void) {
   }
   const std::lock_guard lock(parked_lock);
   const auto each_pool = [](auto&& work) {
-    const auto in_state = [&](const ThreadState* state) {
-      for (const std::atomic<Pool*>& entry : state->pools) {
-        if (Pool* const pool = entry.load(std::memory_order_relaxed); pool != nullptr) {
-          work(pool);
-        }
-      }
-    };
     if (by_thread_blocks != &no_blocks) {
-      in_state(static_cast<ThreadState*>(by_thread_blocks));
+      for_each_pool(static_cast<ThreadState*>(by_thread_blocks), work);
     }
     for (const ThreadState* state = parked; state != nullptr; state = state->next_parked) {
-      in_state(state);
+      for_each_pool(state, work);
     }
   };
   each_pool(pool_free_loose);  // before any is trimmed, since these blocks are of slabs of the others

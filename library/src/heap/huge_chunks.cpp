@@ -65,7 +65,7 @@ std::uint64_t thread_time_ns() {
 }  // namespace
 
 FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) : chunk_(first_page / per_chunk) {
-  if (may_try && settings.huge_pages && settings.huge_pages_wait &&
+  if (may_try && settings.huge_pages != 0 && settings.huge_pages_wait &&
       base::monotonic_ns() >= next_trial.load(std::memory_order_relaxed)) {
     tries_ = true;
     base::advise_huge_pages(address_of(chunk_), chunk_bytes);
@@ -77,13 +77,13 @@ FirstTouch::~FirstTouch() {
   constexpr std::uint64_t dear_ns = 2'000'000;
   constexpr std::uint64_t between_trials_ns = 10'000'000'000;
   const bool dear = thread_time_ns() - begun_ >= dear_ns;
-  if (dear && settings.huge_pages) {
+  if (dear && settings.huge_pages != 0) {
     next_trial.store(base::monotonic_ns() + between_trials_ns, std::memory_order_relaxed);
   }
   if (tries_ && dear) {
     base::advise_small_pages(address_of(chunk_), chunk_bytes);
   }
-  if (tries_ ? !dear && settings.huge_pages : dear && settings.asks_for_huge_pages()) {
+  if (tries_ ? !dear && settings.huge_pages != 0 : dear && settings.asks_for_huge_pages()) {
     settings.huge_pages_wait = dear;
     ask_for_huge_pages(!dear);
   }

@@ -61,8 +61,8 @@ void* run(void*) {
   pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
   prctl(PR_SET_NAME, "by-janitor");
   Naps naps;
-  while (settings.janitor) {
-    const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
+  while (settings.janitor != 0) {
+    const std::uint64_t period = settings.period_us * 1000;
     const std::uint64_t pause = naps.next(run_round(period), period);
     sleep_up_to(pause, pause > std::max(Naps::shortest_nap_ns, period));
   }
@@ -111,7 +111,7 @@ void give_back_without_janitor() {
   static constinit std::uint32_t calls = 0;
   static constinit std::uint64_t due = 0;      // ns
   constexpr std::uint32_t calls_a_clock = 16;  // so that reading the clock is next to nothing of what they cost
-  if (!settings.janitor || !base::is_only_thread() || ++calls % calls_a_clock != 0) {
+  if (settings.janitor == 0 || !base::is_only_thread() || ++calls % calls_a_clock != 0) {
     return;
   }
   if (const std::uint64_t now = base::monotonic_ns(); now >= due) {

@@ -18,7 +18,7 @@ extern constinit Atomic<JanitorPhase> janitor_phase;
 /// Whether the program does the janitor's work itself: it is switched off, or the program has one thread and did not
 /// ask for another. A second thread would change what the C library does: fork in a signal handler then takes locks.
 inline bool program_does_janitors_work() {
-  return !settings.janitor || (!settings.janitor_asked_for && base::is_only_thread());
+  return settings.janitor == 0 || (!settings.janitor_asked_for && base::is_only_thread());
 }
 
 /// Called by a thread that saw the reserve run low. Starts the janitor when there is none yet, wakes it when it sleeps

@@ -109,7 +109,7 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool may_try_huge) {
     }
   }
   if (demand.taken_last_round() == 0) {
-    drop_surplus_slabs(supply_);
+    supply_.uncut_ready_slabs(false);  // what the program gave back and stopped taking
   }
 
   sweep_lock.lock();
@@ -171,7 +171,7 @@ bool Maintenance::sweep(std::uint16_t tick) {
 // each frame, is never free to its slab, and may be all that a freed level has left in it. So while parked heaps have
 // slabs the depot is drained each purge time, and less often where they lose none by it.
 void Maintenance::drain_for_parked(std::uint16_t tick) {
-  const auto shortest_wait = static_cast<std::uint16_t>(std::min<std::uint32_t>(settings.purge_ms / 16, 1'000));
+  const auto shortest_wait = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings.purge_ms / 16, 1'000));
   const auto longest_wait = static_cast<std::uint16_t>(32 * shortest_wait);
   const std::uint32_t slabs = std::exchange(slabs_, 0);
   if (slabs < slabs_before_ - slabs_before_ / 8) {

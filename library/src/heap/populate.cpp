@@ -58,21 +58,6 @@ bool cut_ready_slab(Supply& supply, std::uint32_t slices) {
   return true;
 }
 
-void drop_surplus_slabs(Supply& supply) {
-  ReadySlabs& slabs = supply.ready_slabs;
-  for (const std::uint32_t slices : ReadySlabs::lengths) {
-    // What the program gives back meanwhile is the next round's.
-    const std::uint32_t most = slabs.count(slices);
-    for (std::uint32_t turn = 0; turn < most && slabs.count(slices) > ReadySlabs::target(slices); ++turn) {
-      const std::uint32_t slice = slabs.take(slices);
-      if (slice == 0) {
-        break;
-      }
-      supply.pages.free(page_of_slice(slice), PageState::free_ready);
-    }
-  }
-}
-
 bool prefault(Supply& supply, std::size_t bytes) {
   // More than there is would be populated until the system ends the process.
   if (bytes > std::min(region.most_bytes, base::memory_of_machine())) {

@@ -18,9 +18,6 @@ bool populate_chunk(Supply& supply, bool dirty_first, bool may_try_huge);
 /// Cuts one slab of so many slices that then stands ready. False when memory is exhausted.
 bool cut_ready_slab(Supply& supply, std::uint32_t slices);
 
-/// Gives ready slabs beyond their target back to the page heap: what the program gave back and stopped taking.
-void drop_surplus_slabs(Supply& supply);
-
 /// Populates on the calling thread until `bytes` stand ready. False when they cannot be had. Any thread.
 bool prefault(Supply& supply, std::size_t bytes);
 

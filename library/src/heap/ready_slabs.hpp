@@ -18,7 +18,7 @@ class ReadySlabs {
 
   /// How many of a length the janitor keeps. Longer slabs are taken far less often: an eighth as many of each.
   static std::uint32_t target(std::uint32_t slices) {
-    const std::uint32_t slabs = settings.ready_slabs;
+    const auto slabs = static_cast<std::uint32_t>(settings.ready_slabs);
     return slices == 1 ? slabs : slabs / 8;
   }
 

@@ -38,38 +38,24 @@ struct Range {
   const char* name;
   std::uint64_t least;
   std::uint64_t most;
+  Setting<std::uint64_t> Settings::*setting = nullptr;
+  const char* shown = nullptr;  // behind its value
 };
 
 // In the order of by_heap_setting.
 constexpr std::array<Range, 6> ranges{{
-    {"BLOCKYARD_HEAP_RESERVE", 0, std::uint64_t{64} << 30},
-    {"BLOCKYARD_HEAP_READY_SLABS", 0, 65'536},
-    {"BLOCKYARD_HEAP_PERIOD", 50, 1'000'000},
-    {"BLOCKYARD_HEAP_PURGE", 0, 1'000'000},
-    {"BLOCKYARD_HEAP_JANITOR", 0, 1},
-    {"BLOCKYARD_HEAP_HUGE_PAGES", 0, 1},
+    {"BLOCKYARD_HEAP_RESERVE", 0, std::uint64_t{64} << 30, &Settings::reserve_bytes,
+     "      bytes kept populated and waiting"},
+    {"BLOCKYARD_HEAP_READY_SLABS", 0, 65'536, &Settings::ready_slabs, "   slabs of 16 KiB cut in advance"},
+    {"BLOCKYARD_HEAP_PERIOD", 50, 1'000'000, &Settings::period_us, "        microseconds between the janitor's rounds"},
+    {"BLOCKYARD_HEAP_PURGE", 0, 1'000'000, &Settings::purge_ms,
+     "         milliseconds that free memory is not needed before it is given back"},
+    {"BLOCKYARD_HEAP_JANITOR", 0, 1, &Settings::janitor,
+     "       0: by_heap_frame_end does the janitor's work; set to 1: one thread does, too"},
+    {"BLOCKYARD_HEAP_HUGE_PAGES", 0, 1, &Settings::huge_pages,
+     "    1: ask for transparent huge pages, 0: for small ones"},
 }};
 static_assert(ranges.size() == BY_HEAP_HUGE_PAGES + 1);
-
-template <class Visit>
-void visit_setting(std::size_t which, Visit&& visit) {
-  switch (which) {
-    case BY_HEAP_RESERVE:
-      return visit(settings.reserve_bytes);
-    case BY_HEAP_READY_SLABS:
-      return visit(settings.ready_slabs);
-    case BY_HEAP_PERIOD:
-      return visit(settings.period_us);
-    case BY_HEAP_PURGE:
-      return visit(settings.purge_ms);
-    case BY_HEAP_JANITOR:
-      return visit(settings.janitor);
-    case BY_HEAP_HUGE_PAGES:
-      return visit(settings.huge_pages);
-    default:
-      break;
-  }
-}
 
 // The value of an environment variable; false where there is none, or none that serves, which is said.
 bool read_number(const Range& range, std::uint64_t* value) {
@@ -89,18 +75,13 @@ bool read_number(const Range& range, std::uint64_t* value) {
 }
 
 void show_settings() {
-  char text[640];
-  std::snprintf(
-      text, sizeof text,
-      "blockyard: heap settings\n"
-      "  BLOCKYARD_HEAP_RESERVE=%zu      bytes kept populated and waiting\n"
-      "  BLOCKYARD_HEAP_READY_SLABS=%u   slabs of 16 KiB cut in advance\n"
-      "  BLOCKYARD_HEAP_PERIOD=%u        microseconds between the janitor's rounds\n"
-      "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory is not needed before it is given back\n"
-      "  BLOCKYARD_HEAP_JANITOR=%d       0: by_heap_frame_end does the janitor's work; set to 1: one thread does, too\n"
-      "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages, 0: for small ones\n",
-      std::size_t{settings.reserve_bytes}, std::uint32_t{settings.ready_slabs}, std::uint32_t{settings.period_us},
-      std::uint32_t{settings.purge_ms}, settings.janitor ? 1 : 0, settings.huge_pages ? 1 : 0);
+  char text[1024];
+  int length = std::snprintf(text, sizeof text, "blockyard: heap settings\n");
+  for (const Range& range : ranges) {
+    const auto at = static_cast<std::size_t>(length);
+    length += std::snprintf(text + at, sizeof text - at, "  %s=%llu%s\n", range.name,
+                            static_cast<unsigned long long>(settings.*range.setting), range.shown);
+  }
   say(text);
 }
 
@@ -131,7 +112,7 @@ bool is_in_range(std::size_t which, std::uint64_t value) {
 }
 
 void set_setting(std::size_t which, std::uint64_t value) {
-  visit_setting(which, [&]<class T>(Setting<T>& setting) { setting = static_cast<T>(value); });
+  settings.*ranges[which].setting = value;
   if (which == BY_HEAP_JANITOR) {
     settings.janitor_asked_for = value != 0;
   } else if (which == BY_HEAP_RESERVE) {
@@ -140,9 +121,7 @@ void set_setting(std::size_t which, std::uint64_t value) {
 }
 
 std::uint64_t get_setting(std::size_t which) {
-  std::uint64_t value = 0;
-  visit_setting(which, [&](const auto& setting) { value = std::uint64_t{setting}; });
-  return value;
+  return which < ranges.size() ? std::uint64_t{settings.*ranges[which].setting} : 0;
 }
 
 }  // namespace blockyard::heap

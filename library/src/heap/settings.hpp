@@ -24,19 +24,19 @@ class Setting {
 };
 
 struct Settings {
-  Setting<std::size_t> reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated memory kept waiting
-  Setting<std::uint32_t> ready_slabs = 64;                    ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, cut in advance
-  Setting<std::uint32_t> period_us = 1000;  ///< BLOCKYARD_HEAP_PERIOD: the janitor's round while there is work
-  Setting<std::uint32_t> purge_ms = 500;    ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
-  Setting<bool> janitor = true;             ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
+  Setting<std::uint64_t> reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated, kept waiting
+  Setting<std::uint64_t> ready_slabs = 64;  ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, cut in advance
+  Setting<std::uint64_t> period_us = 1000;  ///< BLOCKYARD_HEAP_PERIOD: the janitor's round while there is work
+  Setting<std::uint64_t> purge_ms = 500;    ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
+  Setting<std::uint64_t> janitor = 1;       ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
   Setting<bool> reserve_is_set = false;     ///< by the environment or the program, so it is kept from the start
   Setting<bool> janitor_asked_for = false;  ///< the program set the above to 1: with one thread it has one then, too
   Setting<bool> guard = false;              ///< BLOCKYARD_HEAP_GUARD, in builds that are not checked
   Setting<std::uint32_t> guard_sample = 5000;  ///< BLOCKYARD_HEAP_GUARD_SAMPLE: one block in so many; 0: none
-  Setting<bool> huge_pages = true;             ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
+  Setting<std::uint64_t> huge_pages = 1;       ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
   Setting<bool> huge_pages_wait = false;       ///< none are asked for until a trial: see huge_chunks.hpp
 
-  bool asks_for_huge_pages() const { return huge_pages && !huge_pages_wait; }
+  bool asks_for_huge_pages() const { return huge_pages != 0 && !huge_pages_wait; }
 };
 
 extern Settings settings;

@@ -43,7 +43,7 @@ PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment,
     if (!working.exchange(true, std::memory_order_acquire)) {
       PageRun run = pages.allocate(length, alignment, Prefer::dirty, use);  // the janitor may have had it
       if (!run) {
-        uncut_ready_slabs();
+        uncut_ready_slabs(true);
         run = pages.allocate_merged(length, alignment, use);
       }
       // What a thread purges or populates for itself, outside of rounds, it frees soon.
@@ -58,9 +58,11 @@ PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment,
   return {};
 }
 
-void Supply::uncut_ready_slabs() {
+void Supply::uncut_ready_slabs(bool all) {
   for (const std::uint32_t slices : ReadySlabs::lengths) {
-    for (std::uint32_t left = ready_slabs.count(slices); left != 0; --left) {
+    const std::uint32_t kept = all ? 0 : ReadySlabs::target(slices);
+    // What the program gives back meanwhile may stay.
+    for (std::uint32_t left = ready_slabs.count(slices); left != 0 && ready_slabs.count(slices) > kept; --left) {
       if (const std::uint32_t slice = ready_slabs.take(slices); slice != 0) {
         pages.free(page_of_slice(slice), PageState::free_ready);
       }

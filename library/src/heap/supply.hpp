@@ -74,6 +74,9 @@ class Supply {
   /// space, and stall every other thread's mmap.
   void populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
+  /// Gives ready slabs back to the page heap: all, or those beyond their target.
+  void uncut_ready_slabs(bool all);
+
   /// Pages of slabs and blocks that were ever handed out.
   std::uint64_t taken() const { return slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken(); }
 
@@ -87,7 +90,6 @@ class Supply {
  private:
   PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
   PageRun allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
-  void uncut_ready_slabs();
 
   Atomic<std::uint64_t> slab_pages_taken_{0};
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -230,7 +231,7 @@ void hide_from(ThreadState* state, TempRegion& region, std::uintptr_t from) {
 }
 
 unsigned bucket_of(std::size_t peak) {
-  return peak < 1024 ? 0 : std::min(base::log2_floor(peak) - 9, unsigned{BY_PEAK_BUCKETS - 1});
+  return peak < 1024 ? 0 : std::min(static_cast<unsigned>(std::bit_width(peak)) - 10, unsigned{BY_PEAK_BUCKETS - 1});
 }
 
 void count_frame(TempFigures& figures, std::size_t peak, std::size_t demand) {

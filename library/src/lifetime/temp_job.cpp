@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -105,7 +106,7 @@ std::uintptr_t take_large(std::size_t front, std::size_t bytes, std::size_t alig
     return 0;
   }
   const std::size_t need = sizeof(Chunk) + front + alignment + bytes;
-  Chunk* const chunk = take_chunk(base::log2_ceil(base::align_up(need, chunk_bytes) / chunk_bytes));
+  Chunk* const chunk = take_chunk(static_cast<unsigned>(std::bit_width((need - 1) / chunk_bytes)));
   if (chunk == nullptr) {
     return 0;
   }

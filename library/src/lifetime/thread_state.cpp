@@ -27,7 +27,6 @@ constinit ThreadState* parked = nullptr;
 constinit std::atomic<ThreadState*> known{nullptr};
 constinit by_temp_statistics ended{};
 constinit std::uint32_t last_number = 0;
-constinit bool opened = false;
 constinit base::ThreadExit thread_exit;
 
 // `figures` has the members of by_temp_statistics.
@@ -138,10 +137,7 @@ ThreadState* enter_thread() {
   ThreadState* state = nullptr;
   {
     const std::lock_guard lock(rare_lock);
-    if (!opened) {
-      opened = true;
-      thread_exit.open(leave_thread);
-    }
+    thread_exit.open(leave_thread);
     if (parked != nullptr) {
       state = parked;
       parked = state->next_parked;

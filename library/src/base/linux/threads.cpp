@@ -102,7 +102,7 @@ void wake_one(const void* word) {
 }
 
 bool ThreadExit::open(Callback callback) {
-  open_ = pthread_key_create(&key_, callback) == 0;
+  open_ = open_ || pthread_key_create(&key_, callback) == 0;
   return open_;
 }
 
