@@ -8,12 +8,25 @@
 
 #include "replay/observe/background.hpp"
 #include "replay/observe/usage.hpp"
-#include "replay/results/memory_log.hpp"
 #include "replay/run/lab_thread.hpp"
 #include "replay/run/process_memory.hpp"
 #include "replay/run/session.hpp"
 
 namespace blockyard::replay {
+
+/// A row of memory.npy, in the layout of docs/reference/campaign-folder.md.
+struct MemoryRow {
+  std::uint64_t time;               ///< ns of the replay's clock
+  std::uint64_t resident;           ///< bytes of the process beyond the lab's own
+  std::uint64_t live;               ///< bytes asked for and alive
+  std::uint64_t blocks;             ///< live
+  std::uint64_t minor_faults;       ///< of the process since the clock's start
+  std::uint64_t cpu_ns;             ///< the same
+  std::uint64_t background_cpu_ns;  ///< the same, of threads that the allocator started
+};
+inline constexpr const char* memory_fields =
+    "[('time', '<u8'), ('resident', '<u8'), ('live', '<u8'), ('blocks', '<u8'), ('minor_faults', '<u8'), "
+    "('cpu_ns', '<u8'), ('background_cpu_ns', '<u8')]";
 
 struct WatchSettings {
   double expected_s = 0;   ///< how long the run takes at its pace; 0 where it has none

@@ -8,12 +8,11 @@
 #include "replay/plan/plan_file.hpp"
 #include "replay/run/run_memory.hpp"
 #include "replay/run/session.hpp"
-#include "replay/run/thread_runner.hpp"
 
 namespace blockyard::replay {
 
-/// The calling thread is the journal's first. Takes all its memory when constructed, before the allocator gets its
-/// first call.
+/// The calling thread is the journal's first, as in the program: some allocators treat the main thread differently
+/// (glibc's main arena). Takes all its memory when constructed, before the allocator gets its first call.
 class ReplayThreads {
  public:
   ReplayThreads(Session& session, const PlanFile& plan, RunMemory& memory);
@@ -26,12 +25,25 @@ class ReplayThreads {
   void clear_up();
 
  private:
-  static void* run(void* runner);
+  struct ThreadRun {
+    ReplayThreads* all;
+    ReplayThread* thread;
+  };
+
+  static void* run(void* run);
+  /// Starts the allocator's thread and restores the preamble. Threads do so one after another, so that every run has
+  /// the same layout.
+  void prepare(ReplayThread& thread);
+  void follow(ReplayThread& thread);
+  /// Frees the thread's blocks that are left, and stops the allocator's thread. The journal does not say when a thread
+  /// ended, so all of them live until the clock has stopped.
+  void clear_up(ReplayThread& thread);
   void await_end(std::size_t index);
 
   Session& session_;
+  const PlanFile& plan_;
   RunMemory& memory_;
-  std::vector<ThreadRunner> runners_;
+  std::vector<ThreadRun> runs_;
   std::vector<pthread_t> pthreads_;
 };
 

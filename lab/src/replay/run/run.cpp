@@ -6,21 +6,24 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
 #include "journal/utc_time.hpp"
 #include "replay/observe/tracer.hpp"
 #include "replay/observe/watch.hpp"
-#include "replay/results/block_log.hpp"
+#include "replay/results/npy.hpp"
 #include "replay/results/run_json.hpp"
 #include "replay/run/blocks.hpp"
+#include "replay/run/cores.hpp"
 #include "replay/run/crash.hpp"
 #include "replay/run/failure.hpp"
 #include "replay/run/keep_awake.hpp"
+#include "replay/run/pacer.hpp"
+#include "replay/run/process_memory.hpp"
 #include "replay/run/replay_threads.hpp"
 #include "replay/run/rerouting.hpp"
-#include "replay/run/session_setup.hpp"
 #include "replay/run/stream.hpp"
 
 namespace blockyard::replay {
@@ -36,6 +39,58 @@ WatchSettings watch_settings(const RunSettings& settings, const PlanFile& plan) 
   watch.folder = settings.output;
   return watch;
 }
+
+// Walking stops this long before an event: one page fault or short interrupt does not make the event late.
+constexpr double pollute_margin_ns = 2'000;
+
+void check_pace(const RunSettings& settings, const PlanHeader& plan) {
+  if (settings.pace == 0) return;
+  if ((plan.flags & plan_paced) == 0) {
+    throw journal::Error("this journal has no times (it was imported unpaced); replay it with --pace max");
+  }
+  if (static_cast<double>(plan.duration_ns) / settings.pace > 30.0 * 86'400e9) {
+    throw journal::Error("at this pace the replay would take more than 30 days; choose a faster one");
+  }
+}
+
+constexpr const char* block_fields = "[('address', '<u8'), ('size', '<u8'), ('event', '<u4')]";
+
+#pragma pack(push, 1)
+struct BlockRow {
+  std::uint64_t address;
+  std::uint64_t size;   ///< bytes asked for
+  std::uint32_t event;  ///< that gave the block
+};
+#pragma pack(pop)
+static_assert(sizeof(BlockRow) == 20);
+
+/// Where the blocks lie that are alive when the clock has stopped. Takes its memory, 20 bytes for each slot, when it is
+/// constructed: what is resident up to then is the lab's own.
+class BlockLog {
+ public:
+  explicit BlockLog(std::uint32_t slots)
+      : slots_(slots), rows_(std::size_t{slots} * sizeof(BlockRow), PopulatedMemory::Pages::ordinary) {}
+
+  /// Call it when the clock has stopped and before anything is freed. O(slots).
+  void record(const Session& session) {
+    auto* const rows = reinterpret_cast<BlockRow*>(rows_.begin());
+    for (const Slot& slot : std::span(session.slots, slots_)) {
+      if (slot.block == nullptr) continue;
+      rows[count_++] = {reinterpret_cast<std::uintptr_t>(slot.block), slot.size,
+                        slot.done.load(std::memory_order_relaxed)};
+    }
+  }
+
+  void write(const std::string& folder) const {
+    write_npy(folder + "/blocks.npy", block_fields,
+              std::span(reinterpret_cast<const BlockRow*>(rows_.begin()), count_));
+  }
+
+ private:
+  std::uint32_t slots_;
+  PopulatedMemory rows_;
+  std::size_t count_ = 0;
+};
 
 // What an adapter lacks is its own fault and not the user's: the run fails.
 template <typename Step>
@@ -76,14 +131,16 @@ class Run {
     for (const char* old :
          {"/run.json", "/samples.npy", "/frame_ends.npy", "/memory.npy", "/blocks.npy", "/syscalls.npy"})
       unlink((settings_.output + old).c_str());
-    set_up(session_, settings_);
+    set_up();
     totals_.ticks_per_ns = session_.ticks_per_ns;
     facts_.started_at = journal::utc_now();
     remember_how_to_fail();
     report_crashes_of(session_);
     totals_.floors = measure_floors();  // so that its pages are populated when it is measured again
-    set_up_causes(session_, settings_, totals_.floors);
-    set_up_polluters(session_, memory_);
+    set_up_causes();
+    for (ReplayThread& thread : session_.threads) {
+      thread.polluter = Polluter(memory_.polluted(), session_.ticks(pollute_margin_ns));
+    }
     // One repeat shows which blocks share pages; more would only take space.
     if (settings_.repeat == 1 && !settings_.traced) blocks_.emplace(plan_.header().slots);
     populate_program();
@@ -99,6 +156,29 @@ class Run {
     totals_.lab_resident_bytes = resident_bytes();
     watch_.start(totals_.lab_resident_bytes);
     background_.remember_lab();
+  }
+
+  // Everything of the session that depends on settings alone.
+  void set_up() {
+    session_.allocator = settings_.allocator.c_str();
+    session_.ticks_per_ns = base::ticks_per_ns();
+    session_.ticks_per_plan_ns = settings_.pace == 0 ? 0 : session_.ticks_per_ns / settings_.pace;
+    session_.sleep_lead = session_.ticks(sleep_lead_ns);
+    session_.touch = settings_.touch;
+    session_.timed = !settings_.untimed && !settings_.verify && !settings_.traced;
+    session_.verify = settings_.verify;
+    session_.in_order = settings_.in_order;
+    if (session_.in_order) give_cores(session_.threads);
+  }
+
+  void set_up_causes() {
+    const bool wanted = session_.timed && settings_.causes_above_ns != 0;
+    session_.causes = {.source = wanted ? settings_.cause_source : CauseSource::off,
+                       .above_ns = settings_.causes_above_ns,
+                       .ticks_per_ns = session_.ticks_per_ns,
+                       .floor_call = totals_.floors.call,
+                       .floor_touch = totals_.floors.touch,
+                       .shortest_fault_ns = shortest_fault_ns(session_.ticks_per_ns)};
   }
 
   void remember_how_to_fail() {
@@ -150,7 +230,7 @@ class Run {
     if (totals_.stream) totals_.stream->cpu_ns = stream_->cpu_ns() - stream_cpu_ns;
     const std::uint64_t peak = peak_resident_bytes();
     totals_.counters_at_stop = loaded_.counters();
-    totals_.count_threads(session_);
+    count_threads();
     if (rerouting_) rerouting_->note_peaks();
     watch_.finish_sampling(totals_.wall_ns);
     stream_.reset();  // writes what is left to be written, so that it disturbs nothing that is timed from here on
@@ -158,6 +238,31 @@ class Run {
     totals_.peak_resident_bytes = beyond_lab(peak);
     for (const MemoryRow& row : watch_.rows())
       totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, row.resident);
+  }
+
+  // Adds up what each thread counted while the clock ran.
+  void count_threads() {
+    std::uint64_t end = session_.clock_start;
+    std::uint64_t walks = 0;
+    std::uint64_t complete_walks = 0;
+    totals_.causes.source = session_.causes.source;
+    for (const ReplayThread& thread : session_.threads) {
+      end = std::max(end, thread.end_ticks);
+      totals_.order_waits += thread.order_waits;
+      walks += thread.polluter.walks();
+      complete_walks += thread.polluter.complete();
+      if (totals_.stream) {
+        totals_.stream->outruns += thread.outruns;
+        totals_.stream->waited_ns += session_.ns(thread.outrun_ticks);
+      }
+      totals_.causes.events += thread.cause_reader.events();
+      if (thread.cause_reader.source() < totals_.causes.source) {
+        totals_.causes.source = thread.cause_reader.source();
+        totals_.causes.refused = thread.cause_reader.refused();
+      }
+    }
+    totals_.wall_ns = session_.ns(end - session_.clock_start);
+    if (walks != 0) totals_.polluted = static_cast<double>(complete_walks) / static_cast<double>(walks);
   }
 
   void clear_up() {
@@ -198,7 +303,7 @@ class Run {
       totals_.interrupted_threads = samples_->interrupted_threads();
       if (settings_.pace != 0) totals_.lateness = std::move(lateness);
     }
-    if (!settings_.traced) write_memory(settings_.output, watch_.rows());
+    if (!settings_.traced) write_npy(settings_.output + "/memory.npy", memory_fields, watch_.rows());
     if (blocks_) blocks_->write(settings_.output);
     watch_.stop();  // an interrupt comes too late from here on: the run is finished
     AtomicFile file(settings_.output + "/run.json");

@@ -11,7 +11,7 @@
 
 #include "blockyard/adapter.h"
 #include "replay/observe/cause_reader.hpp"
-#include "replay/observe/trace_board.hpp"
+#include "replay/observe/tracer.hpp"
 #include "replay/plan/plan_format.hpp"
 #include "replay/run/polluter.hpp"
 #include "replay/run/touch.hpp"

@@ -7,7 +7,7 @@
 #include "journal/event.hpp"
 #include "replay/run/blocks.hpp"
 #include "replay/run/failure.hpp"
-#include "replay/run/special_ops.hpp"
+#include "replay/run/thread_routes.hpp"
 #include "replay/run/turn.hpp"
 
 namespace blockyard::replay {

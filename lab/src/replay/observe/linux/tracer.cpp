@@ -5,19 +5,60 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <new>
+#include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "journal/event.hpp"
-#include "replay/results/syscall_log.hpp"
+#include "replay/results/npy.hpp"
 #include "replay/run/clock_ns.hpp"
 
 namespace blockyard::replay {
 namespace {
+
+/// A system call that one thread made once or more at one event. 24 bytes, laid out as in
+/// docs/reference/campaign-folder.md.
+struct SyscallRow {
+  std::uint32_t event;
+  std::uint16_t thread;
+  std::uint16_t call;  ///< the system call's number on this machine
+  std::uint32_t errors;
+  std::uint32_t count;
+  std::uint64_t ns;  ///< of all of them together, including the tracer's stops
+};
+static_assert(sizeof(SyscallRow) == 24);
+
+/// Stands for a thread that is not in the journal: the allocator started it.
+constexpr std::uint16_t background_thread = 0xffff;
+
+constexpr const char* syscall_fields =
+    "[('event', '<u4'), ('thread', '<u2'), ('call', '<u2'), ('errors', '<u4'), ('count', '<u4'), ('ns', '<u8')]";
+
+auto key(const SyscallRow& row) { return std::tuple(row.event, row.thread, row.call); }
+
+/// Joins rows with the same event, thread and call, and sorts by these.
+std::vector<SyscallRow> merged(std::vector<SyscallRow> rows) {
+  std::sort(rows.begin(), rows.end(), [](const SyscallRow& a, const SyscallRow& b) { return key(a) < key(b); });
+  std::size_t kept = 0;
+  for (const SyscallRow& row : rows) {
+    if (kept != 0 && key(rows[kept - 1]) == key(row)) {
+      rows[kept - 1].errors += row.errors;
+      rows[kept - 1].count += row.count;
+      rows[kept - 1].ns += row.ns;
+    } else {
+      rows[kept++] = row;
+    }
+  }
+  rows.resize(kept);
+  return rows;
+}
 
 // The value of WSTOPSIG for a stop at a system call, under PTRACE_O_TRACESYSGOOD.
 constexpr int syscall_stop = SIGTRAP | 0x80;
@@ -197,7 +238,8 @@ std::vector<SyscallRow> Tracer::rows() {
   if (write(gate, &go, 1) != 1) kill(child, SIGKILL);
   close(gate);
   const int status = tracer.follow();
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) write_syscalls(folder, tracer.rows());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    write_npy(folder + "/syscalls.npy", syscall_fields, std::span<const SyscallRow>(tracer.rows()));
   end_like(status);
 }
 
