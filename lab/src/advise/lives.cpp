@@ -45,22 +45,13 @@ Follower::Follower(const Recording& recording, Window window, Listener& listener
     : recording_(recording), window_(window), listener_(listener), shared_(*recording.labels) {}
 
 void Follower::run(const journal::Progress& progress) {
-  const auto source = journal::open(recording_.path);
-  constexpr std::size_t ahead = 16;
-  for (auto events = source->next(); !events.empty(); events = source->next()) {
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      if (i + ahead < events.size()) {
-        const Event& later = events[i + ahead];
-        live_.prefetch((later.kind == Kind::reallocate ? later.old_block : later.block) + 1);
-      }
-      if (events[i].time_ns >= window_.to_ns) {
-        end_the_living();
-        return;
-      }
-      add(events[i]);
-    }
-    report(progress, *source);
-  }
+  const auto visit = [this](const Event& event) {
+    if (event.time_ns >= window_.to_ns) return false;
+    add(event);
+    return true;
+  };
+  journal::for_each_event(*journal::open(recording_.path), progress, visit,
+                          [this](const Event& later) { live_.prefetch(ended_block(later) + 1); });
   end_the_living();
 }
 

@@ -31,7 +31,9 @@ advise::Wish wish_of(const std::string& text) {
   return {text.substr(0, at), static_cast<advise::What>(known - advise::what_names.begin())};
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int main(int argc, char** argv) {
   CLI::App app("What to change at which sites, by the call stacks and frames of a journal.", "blockyard-advise");
   advise::Options options;
   std::vector<std::string> wishes;
@@ -41,19 +43,9 @@ int run(int argc, char** argv) {
   app.add_option("--routes", options.routes, "write which blocks the advice covers, for a replay");
   app.add_option("--apply", wishes, "SITE=KIND: judge this instead of advising");
   app.add_flag("--progress", progress, "write lines 'progress FRACTION TEXT' to standard error");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : command::wrong_usage;
-  }
-  for (const std::string& wish : wishes) options.wishes.push_back(wish_of(wish));
-  const advise::Advice advice = advise::advise(options, command::progress_lines(progress, "reading"));
-  command::print(journal::json_text(advise::advice_json(advice)));
-  return 0;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return command::guarded([&] { return run(argc, argv); });
+  return command::run(app, argc, argv, [&] {
+    for (const std::string& wish : wishes) options.wishes.push_back(wish_of(wish));
+    const advise::Advice advice = advise::advise(options, command::progress_lines(progress, "reading"));
+    command::print(journal::json_text(advise::advice_json(advice)));
+  });
 }

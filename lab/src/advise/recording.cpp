@@ -28,26 +28,24 @@ constexpr std::uint64_t frames_looked_at = 64;
 
 /// A function whose call goes on from one mark to the next encloses frames: a scope in it is no scope within a frame.
 void find_frame_functions(Recording& recording) {
-  const auto source = journal::open(recording.path);
   CallPath path;
   std::uint64_t marks = 0;
   std::uint64_t last_mark = 0;  // the thread's turn
   const auto nodes = recording.stacks->nodes();
-  for (auto events = source->next(); !events.empty() && marks <= frames_looked_at; events = source->next()) {
-    for (const Event& event : events) {
-      if (event.thread != recording.frame_thread) continue;
-      path.go_to(event.site, recording);
-      if (event.kind != Kind::frame_mark) continue;
-      if (++marks > 1) {
-        for (const std::uint32_t node : path.calls_since(last_mark)) {
-          for (const sites::Label& label : recording.labels->of_frame(nodes[node].frame)) {
-            recording.enclosing.insert(label.function);
-          }
+  journal::for_each_event(*journal::open(recording.path), {}, [&](const Event& event) {
+    if (event.thread != recording.frame_thread) return true;
+    path.go_to(event.site, recording);
+    if (event.kind != Kind::frame_mark) return true;
+    if (++marks > 1) {
+      for (const std::uint32_t node : path.calls_since(last_mark)) {
+        for (const sites::Label& label : recording.labels->of_frame(nodes[node].frame)) {
+          recording.enclosing.insert(label.function);
         }
       }
-      last_mark = path.turn();
     }
-  }
+    last_mark = path.turn();
+    return marks <= frames_looked_at;
+  });
 }
 
 /// main() and what calls it go on for as long as the program does.
@@ -139,30 +137,26 @@ void find_growths(Recording& recording, const journal::Progress& progress) {
     if (taker->grown == 2) recording.growths.push_back(old.last);
     if (taker->grown >= 2) recording.growths.push_back(taker->last);
   };
-  const auto source = journal::open(recording.path);
   std::uint32_t number = 0;
-  for (auto events = source->next(); !events.empty(); events = source->next()) {
-    for (const Event& event : events) {
-      if (event.thread >= newest.size()) newest.resize(event.thread + std::size_t{1});
-      const New given = std::exchange(newest[event.thread], {});
-      Live old;
-      if (event.kind == Kind::free && live.take(event.block + 1, old)) grow(old, given, number);
-      if (event.kind == Kind::reallocate && live.take(event.old_block + 1, old)) {
-        old.size = event.size;
-        old.grown = 0;
-        live.insert(event.block + 1, old);
-      } else if (journal::gives_block(event.kind)) {
-        const bool known = event.site != journal::no_site;
-        live.insert(event.block + 1, {.size = event.size,
-                                      .function = known ? recording.labels->speaker(event.site).function : 0,
-                                      .grown = 0,
-                                      .last = {}});
-        newest[event.thread] = {event.block, number};
-      }
-      ++number;
+  journal::for_each_event(*journal::open(recording.path), progress, [&](const Event& event) {
+    if (event.thread >= newest.size()) newest.resize(event.thread + std::size_t{1});
+    const New given = std::exchange(newest[event.thread], {});
+    Live old;
+    if (event.kind == Kind::free && live.take(event.block + 1, old)) grow(old, given, number);
+    if (event.kind == Kind::reallocate && live.take(event.old_block + 1, old)) {
+      old.size = event.size;
+      old.grown = 0;
+      live.insert(event.block + 1, old);
+    } else if (journal::gives_block(event.kind)) {
+      const bool known = event.site != journal::no_site;
+      live.insert(event.block + 1, {.size = event.size,
+                                    .function = known ? recording.labels->speaker(event.site).function : 0,
+                                    .grown = 0,
+                                    .last = {}});
+      newest[event.thread] = {event.block, number};
     }
-    report(progress, *source);
-  }
+    ++number;
+  });
   std::sort(recording.growths.begin(), recording.growths.end(),
             [](const Growth& a, const Growth& b) { return a.allocation < b.allocation; });
 }
@@ -190,18 +184,15 @@ Recording load(const std::string& path, const journal::Progress& progress) {
   const auto source = journal::open(path);
   Recording recording;
   recording.path = path;
-  std::map<std::uint32_t, std::uint64_t> marks;
+  journal::FrameMarks marks;
   bool has_sites = false;
-  for (auto events = source->next(); !events.empty(); events = source->next()) {
-    for (const Event& event : events) {
-      if (event.kind == Kind::frame_mark) ++marks[event.thread];
-      if (journal::gives_block(event.kind)) ++recording.allocations;
-      has_sites |= event.site != journal::no_site;
-    }
-    recording.events += events.size();
-    recording.duration_ns = events.back().time_ns;
-    report(progress, *source);
-  }
+  journal::for_each_event(*source, progress, [&](const Event& event) {
+    marks.add(event);
+    if (journal::gives_block(event.kind)) ++recording.allocations;
+    has_sites |= event.site != journal::no_site;
+    ++recording.events;
+    recording.duration_ns = event.time_ns;
+  });
   if (recording.events > most_events) {
     throw Error(path + " has more than " + std::to_string(most_events) + " events; 'blockyard cut' makes a part of it");
   }
@@ -209,9 +200,7 @@ Recording load(const std::string& path, const journal::Progress& progress) {
   if (!has_sites) {
     throw Error(path + " has no call stacks; record the program again with 'blockyard record', without --no-stacks");
   }
-  for (const auto& [thread, count] : marks) {
-    if (count > recording.marks) std::tie(recording.frame_thread, recording.marks) = std::pair(thread, count);
-  }
+  std::tie(recording.frame_thread, recording.marks) = marks.most();
   recording.header = source->header();
   recording.notes.assign(source->notes().begin(), source->notes().end());
   recording.stacks = std::make_unique<journal::Stacks>();

@@ -38,6 +38,7 @@ class ByjSource final : public Source {
   const std::string& stack_damage() const { return stack_damage_; }
   /// Whether events lost their call stacks by it, not names alone.
   bool lost_stacks() const { return lost_stacks_; }
+  std::string read_bytes(std::uint64_t offset, std::size_t size) const;
   /// Of the file: 1 holds neither call stacks nor tags.
   std::uint16_t version() const { return version_; }
 
@@ -45,7 +46,6 @@ class ByjSource final : public Source {
   enum class Section { whole, torn, none };
   [[noreturn]] void fail(const std::string& what) const;
   std::string place(std::uint64_t offset) const;
-  std::string read_bytes(std::uint64_t offset, std::size_t size) const;
   Section read_section(std::uint64_t offset, format::SectionHead& head, std::string& payload) const;
   void read_preface();
   void read_footer_ahead();

@@ -176,10 +176,7 @@ void Writer::add(const Event& event) {
       refuse("has an alignment of " + std::to_string(event.alignment) + ", which is no power of two");
     }
   }
-  if (takes_block(event.kind)) {
-    const std::uint64_t gone = event.kind == Kind::free ? event.block : event.old_block;
-    if (gone >= s.blocks) refuse("frees a block that was never given");
-  }
+  if (takes_block(event.kind) && ended_block(event) >= s.blocks) refuse("frees a block that was never given");
   if (event.tag >= s.header.names.size()) {
     refuse(event.kind == Kind::phase_mark ? "begins a phase that has no name" : "has a tag that has no name");
   }

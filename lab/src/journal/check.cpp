@@ -11,26 +11,22 @@ CheckResult check(const std::string& path, const Progress& progress) {
   Walker walker;
   std::vector<bool> seen;  // by site
   CheckResult result;
-  for (auto events = source->next(); !events.empty(); events = source->next()) {
-    for (const Event& event : events) {
-      try {
-        walker.add(event, source->header(), source->stacks());
-      } catch (const Error& error) {
-        std::string sentence = path + ", " + error.what();
-        if (byj != nullptr) sentence += " (in the block at byte " + std::to_string(byj->block_offset()) + ")";
-        throw Error(sentence);
-      }
-      if (gives_block(event.kind)) ++result.blocks_given;
-      if (event.kind == Kind::frame_mark) ++result.frame_marks;
-      if (event.site != no_site) {
-        ++result.events_with_stack;
-        if (seen.size() <= event.site) seen.resize(std::size_t{event.site} + 1);
-        if (!seen[event.site]) ++result.stacks;
-        seen[event.site] = true;
-      }
+  for_each_event(*source, progress, [&](const Event& event) {
+    try {
+      walker.add(event, source->header(), source->stacks());
+    } catch (const Error& error) {
+      std::string sentence = path + ", " + error.what();
+      if (byj != nullptr) sentence += " (in the block at byte " + std::to_string(byj->block_offset()) + ")";
+      throw Error(sentence);
     }
-    report(progress, *source);
-  }
+    if (gives_block(event.kind)) ++result.blocks_given;
+    if (event.kind == Kind::frame_mark) ++result.frame_marks;
+    if (event.site == no_site) return;
+    ++result.events_with_stack;
+    if (seen.size() <= event.site) seen.resize(std::size_t{event.site} + 1);
+    if (!seen[event.site]) ++result.stacks;
+    seen[event.site] = true;
+  });
   if (source->header().preamble_events > walker.events()) {
     throw Error(path + ": the header counts " + std::to_string(source->header().preamble_events) +
                 " events of preamble; the journal has only " + std::to_string(walker.events()) + " events");

@@ -19,33 +19,21 @@ inline constexpr int wrong_usage = 2;
 
 inline constexpr const char* no_room_for_blocks = "not enough memory for the blocks that are alive in this journal";
 
-/// Runs `body` and returns its exit code, or tells what went wrong in one sentence.
+/// Reads the command line, then runs `body`, or tells what went wrong in one sentence. Returns the exit code.
 template <typename Body>
-int guarded(Body body, const char* out_of_memory = no_room_for_blocks) {
+int run(CLI::App& app, int argc, char** argv, Body body, const char* out_of_memory = no_room_for_blocks) {
   try {
-    return body();
+    app.parse(argc, argv);
+    body();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wrong_usage;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "blockyard: %s\n", out_of_memory);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "blockyard: %s\n", error.what());
   }
   return bad_input;
-}
-
-/// Reads the command line, then runs `body`, whose failures are told as by guarded(). Returns the exit code.
-template <typename Body>
-int run(CLI::App& app, int argc, char** argv, Body body, const char* out_of_memory = no_room_for_blocks) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong_usage;
-  }
-  return guarded(
-      [&] {
-        body();
-        return 0;
-      },
-      out_of_memory);
 }
 
 /// Lines 'progress FRACTION TEXT' on standard error, ten a second at most; nothing unless `wanted`.

@@ -1,8 +1,9 @@
 #include "journal/convert.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <unordered_map>
 
-#include "journal/anonymous.hpp"
 #include "journal/journal_output.hpp"
 #include "journal/stack_copy.hpp"
 #include "journal/text_reader.hpp"
@@ -41,6 +42,40 @@ class ReallocJoiner {
  private:
   std::optional<Event> held_;
   std::uint64_t joined_ = 0;
+};
+
+/// Replaces a header's names by numbers that keep apart what was apart, and leaves out the program and its arguments.
+class Anonymizer {
+ public:
+  /// The header as it stands now; valid until the next call.
+  const Header& without_texts(const Header& header) {
+    header_ = header;
+    header_.program = "anonymous";
+    header_.command.clear();
+    header_.allocator.clear();
+    for (auto& thread : header_.threads) {
+      if (!thread.name.empty()) thread.name = "thread-" + number(thread.name);
+    }
+    // A tag is a path: its parts keep their places.
+    for (auto& name : header_.names) {
+      std::string numbered;
+      for (std::size_t at = 0; !name.empty() && at <= name.size();) {
+        const std::size_t end = std::min(name.find('/', at), name.size());
+        numbered += (at == 0 ? "name-" : "/name-") + number(name.substr(at, end - at));
+        at = end + 1;
+      }
+      name = numbered;
+    }
+    return header_;
+  }
+
+ private:
+  std::string number(const std::string& name) {
+    return numbers_.try_emplace(name, std::to_string(numbers_.size() + 1)).first->second;
+  }
+
+  Header header_;
+  std::unordered_map<std::string, std::string> numbers_;
 };
 
 }  // namespace

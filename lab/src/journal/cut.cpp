@@ -1,4 +1,4 @@
-#include "journal/cut.hpp"
+#include "journal/convert.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -101,8 +101,7 @@ class Stretch {
 
   void remember(const Event& event) {
     Event ignored;
-    if (event.kind == Kind::free && !live_.take(event.block + 1, ignored)) fail(event.block);
-    if (event.kind == Kind::reallocate && !live_.take(event.old_block + 1, ignored)) fail(event.old_block);
+    if (takes_block(event.kind) && !live_.take(ended_block(event) + 1, ignored)) fail(ended_block(event));
     if (gives_block(event.kind)) live_.insert(event.block + 1, event);
   }
 

@@ -51,6 +51,10 @@ inline bool gives_block(Kind kind) {
          kind == Kind::reallocate;
 }
 inline bool takes_block(Kind kind) { return kind == Kind::free || kind == Kind::reallocate; }
+/// Where takes_block(): the block that ends. Otherwise the block given, if any.
+inline std::uint64_t ended_block(const Event& event) {
+  return event.kind == Kind::reallocate ? event.old_block : event.block;
+}
 /// What is wrong with a size beyond most_block_bytes, for messages that begin with "event N" or "it".
 inline std::string asks_too_much(std::uint64_t size) {
   return "asks for " + std::to_string(size) + " bytes, more than a process can address";

@@ -1,53 +1,13 @@
 #include "journal/facts.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <unordered_map>
 
 #include "journal/byj_reader.hpp"
+#include "journal/flat_map.hpp"
 #include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
-
-void SizeCounts::add(std::uint64_t size) {
-  ++count_;
-  if (size < direct) {
-    ++small_[size];
-  } else {
-    ++large_[size];
-  }
-}
-
-std::uint64_t SizeCounts::percentile(double fraction) const {
-  const auto rank = static_cast<std::uint64_t>(fraction * static_cast<double>(count_));
-  std::uint64_t seen = 0;
-  for (std::size_t size = 0; size < direct; ++size) {
-    seen += small_[size];
-    if (seen > rank) return size;
-  }
-  for (const auto& [size, times] : large_) {
-    seen += times;
-    if (seen > rank) return size;
-  }
-  return 0;
-}
-
-std::uint64_t SizeCounts::at_most(std::uint64_t size) const {
-  std::uint64_t seen = 0;
-  for (std::size_t i = 0; i < std::min<std::uint64_t>(direct, size + 1); ++i) seen += small_[i];
-  for (const auto& [large, times] : large_) {
-    if (large > size) break;
-    seen += times;
-  }
-  return seen;
-}
-
-std::uint64_t SizeCounts::largest() const {
-  if (!large_.empty()) return large_.rbegin()->first;
-  for (std::size_t size = direct; size-- > 0;) {
-    if (small_[size] != 0) return size;
-  }
-  return 0;
-}
 
 namespace {
 
@@ -154,7 +114,7 @@ class StackCounter {
 
 class Gatherer {
  public:
-  explicit Gatherer(Facts& facts) : facts_(facts) {}
+  Gatherer(const std::string& path, Facts& facts) : path_(path), facts_(facts) {}
 
   void add(const Event& event, bool preamble) {
     ++facts_.events;
@@ -166,8 +126,7 @@ class Gatherer {
       frames_.count(event);
     }
     if (event.kind == Kind::frame_mark) ++facts_.threads[event.thread].frame_marks;
-    if (event.kind == Kind::free) release(event.block, event);
-    if (event.kind == Kind::reallocate) release(event.old_block, event);
+    if (takes_block(event.kind)) release(ended_block(event), event);
     if (gives_block(event.kind)) give(event, preamble);
   }
 
@@ -176,6 +135,8 @@ class Gatherer {
     facts_.live_blocks = live_.size();
     facts_.live_bytes = live_bytes_;
     frames_.conclude(facts_);
+    facts_.sizes.assign(sizes_.begin(), sizes_.end());
+    std::sort(facts_.sizes.begin(), facts_.sizes.end());
   }
 
  private:
@@ -197,19 +158,15 @@ class Gatherer {
     }
     ++facts_.allocations;
     facts_.total_bytes += event.size;
-    if (event.size == 0) ++facts_.zero_sizes;
     ++thread.allocations;
     thread.bytes += event.size;
-    facts_.sizes.add(event.size);
-    const auto width = static_cast<std::size_t>(std::bit_width(event.size));
-    ++facts_.size_log2_blocks[width];
-    facts_.size_log2_bytes[width] += event.size;
+    ++sizes_[event.size];
   }
 
   void release(std::uint64_t block, const Event& event) {
     Live gone{};
     if (!live_.take(block + 1, gone)) {
-      throw Error("event " + std::to_string(facts_.events - 1) + ": " + freed_but_not_live(block));
+      throw Error(path_ + ", event " + std::to_string(facts_.events - 1) + ": " + freed_but_not_live(block));
     }
     live_bytes_ -= gone.size;
     ThreadFacts& thread = facts_.threads[event.thread];
@@ -224,11 +181,13 @@ class Gatherer {
     ++facts_.lifetimes[static_cast<std::size_t>(bound - lifetime_bounds_ns.begin())];
   }
 
+  const std::string& path_;
   Facts& facts_;
   FlatMap<Live> live_;  ///< block + 1
   std::uint64_t live_bytes_ = 0;
   FrameCounter frames_;
   StackCounter stacks_;
+  std::unordered_map<std::uint64_t, std::uint64_t> sizes_;
 };
 
 }  // namespace
@@ -236,16 +195,9 @@ class Gatherer {
 Facts gather_facts(const std::string& path, const Progress& progress) {
   const auto source = open(path);
   Facts facts;
-  Gatherer gatherer(facts);
-  for (auto events = source->next(); !events.empty(); events = source->next()) {
-    const std::uint64_t preamble = source->header().preamble_events;
-    try {
-      for (const Event& event : events) gatherer.add(event, facts.events < preamble);
-    } catch (const Error& error) {
-      throw Error(path + ", " + error.what());
-    }
-    report(progress, *source);
-  }
+  Gatherer gatherer(path, facts);
+  for_each_event(*source, progress,
+                 [&](const Event& event) { gatherer.add(event, facts.events < source->header().preamble_events); });
   gatherer.conclude(source->stacks());
   facts.header = source->header();
   facts.threads.resize(facts.header.threads.size());

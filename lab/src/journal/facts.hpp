@@ -6,30 +6,13 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "journal/event.hpp"
-#include "journal/flat_map.hpp"
 #include "journal/progress.hpp"
 
 namespace blockyard::journal {
-
-/// How often each size was asked for: exact, so that percentiles are sizes that occurred.
-class SizeCounts {
- public:
-  void add(std::uint64_t size);
-  std::uint64_t count() const { return count_; }
-  /// The size at rank floor(fraction * count), counted from 0, of all in rising order; 0 of nothing.
-  std::uint64_t percentile(double fraction) const;
-  std::uint64_t at_most(std::uint64_t size) const;
-  std::uint64_t largest() const;
-
- private:
-  static constexpr std::size_t direct = 1U << 17;  // nearly all sizes; the rest are few and go into the map
-  std::vector<std::uint64_t> small_ = std::vector<std::uint64_t>(direct);
-  std::map<std::uint64_t, std::uint64_t> large_;
-  std::uint64_t count_ = 0;
-};
 
 /// Of the call stacks. All 0 in a journal without.
 struct StackFacts {
@@ -81,16 +64,13 @@ struct Facts {
   std::uint64_t allocations = 0;  ///< blocks given, reallocates included
   std::uint64_t frees = 0;        ///< blocks ended, reallocates included
   std::uint64_t total_bytes = 0;
-  std::uint64_t zero_sizes = 0;
   std::uint64_t max_live_bytes = 0;  ///< preamble included
   std::uint64_t max_live_bytes_at_ns = 0;
   std::uint64_t max_live_blocks = 0;
   std::uint64_t live_blocks = 0;  ///< at the end
   std::uint64_t live_bytes = 0;
   std::uint64_t remote_frees = 0;
-  SizeCounts sizes;
-  std::array<std::uint64_t, 65> size_log2_blocks{};  ///< [bit width of the size]
-  std::array<std::uint64_t, 65> size_log2_bytes{};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> sizes;  ///< that were asked for, rising, and how often each was
   std::array<std::uint64_t, lifetime_bounds_ns.size() + 1>
       lifetimes{};  ///< of freed blocks; a preamble's count from the window's start
   std::vector<ThreadFacts> threads;

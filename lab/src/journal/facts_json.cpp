@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "journal/facts.hpp"
 #include "journal/json_text.hpp"
@@ -14,30 +16,44 @@ double share(std::uint64_t part, std::uint64_t whole) {
 constexpr std::array<std::uint64_t, 11> cumulative_bounds{16,   32,   64,    128,    256,    512,
                                                           1024, 4096, 32768, 131072, 1048576};
 
+// The size at rank floor(fraction * count), counted from 0, of all in rising order; 0 of nothing.
+std::uint64_t percentile(const Facts& facts, double fraction) {
+  const auto rank = static_cast<std::uint64_t>(fraction * static_cast<double>(facts.allocations));
+  std::uint64_t seen = 0;
+  for (const auto& [size, times] : facts.sizes) {
+    seen += times;
+    if (seen > rank) return size;
+  }
+  return 0;
+}
+
 Json sizes_of(const Facts& facts) {
   Json sizes;
   sizes["mean"] =
       facts.allocations == 0 ? 0 : static_cast<double>(facts.total_bytes) / static_cast<double>(facts.allocations);
-  sizes["median"] = facts.sizes.percentile(0.5);
-  sizes["p99"] = facts.sizes.percentile(0.99);
-  sizes["p999"] = facts.sizes.percentile(0.999);
-  sizes["largest"] = facts.sizes.largest();
-  sizes["zero"] = facts.zero_sizes;
+  sizes["median"] = percentile(facts, 0.5);
+  sizes["p99"] = percentile(facts, 0.99);
+  sizes["p999"] = percentile(facts, 0.999);
+  sizes["largest"] = facts.sizes.empty() ? 0 : facts.sizes.back().first;
+  sizes["zero"] = !facts.sizes.empty() && facts.sizes.front().first == 0 ? facts.sizes.front().second : 0;
   sizes["cumulative"] = Json::array();
   for (const std::uint64_t bound : cumulative_bounds) {
-    const std::uint64_t blocks = facts.sizes.at_most(bound);
+    std::uint64_t blocks = 0;
+    for (const auto& [size, times] : facts.sizes) blocks += size <= bound ? times : 0;
     sizes["cumulative"].push_back(
         {{"at_most", bound}, {"blocks", blocks}, {"share", share(blocks, facts.allocations)}});
   }
   sizes["histogram"] = Json::array();
-  for (std::size_t width = 0; width < facts.size_log2_blocks.size(); ++width) {
-    if (facts.size_log2_blocks[width] == 0) continue;
-    const std::uint64_t from = width == 0 ? 0 : std::uint64_t{1} << (width - 1);
-    const std::uint64_t below = width == 0 ? 1 : width == 64 ? ~std::uint64_t{0} : std::uint64_t{1} << width;
-    sizes["histogram"].push_back({{"from", from},
-                                  {"below", below},
-                                  {"blocks", facts.size_log2_blocks[width]},
-                                  {"bytes", facts.size_log2_bytes[width]}});
+  for (auto next = facts.sizes.begin(); next != facts.sizes.end();) {
+    const std::uint64_t from = std::bit_floor(next->first);
+    const std::uint64_t below = from == 0 ? 1 : 2 * from;
+    std::uint64_t blocks = 0;
+    std::uint64_t bytes = 0;
+    for (; next != facts.sizes.end() && next->first < below; ++next) {
+      blocks += next->second;
+      bytes += next->first * next->second;
+    }
+    sizes["histogram"].push_back({{"from", from}, {"below", below}, {"blocks", blocks}, {"bytes", bytes}});
   }
   return sizes;
 }

@@ -1,4 +1,4 @@
-#include "journal/repeat.hpp"
+#include "journal/convert.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -107,7 +107,7 @@ class Repetitions {
   void follow(const Event& event) {
     Alive ignored;
     if (takes_block(event.kind)) {
-      const std::uint64_t gone = event.kind == Kind::free ? event.block : event.old_block;
+      const std::uint64_t gone = ended_block(event);
       if (!alive_.take(gone + 1, ignored)) {
         throw Error(input_ + ", event " + std::to_string(number_ - 1) + ": " + freed_but_not_live(gone));
       }

@@ -1,11 +1,8 @@
 #include "names/journal_names.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -18,8 +15,8 @@
 
 #include "journal/byj_reader.hpp"
 #include "journal/format.hpp"
-#include "journal/last_error.hpp"
 #include "journal/output_file.hpp"
+#include "journal/progress.hpp"
 #include "journal/stack_codec.hpp"
 #include "journal/stack_copy.hpp"
 #include "names/perf_map.hpp"
@@ -162,46 +159,14 @@ Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOption
 
 // ------------------------------------------------------------------------------------------------- storing
 
-class File {
- public:
-  explicit File(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0) throw Error(path + " can't be opened: " + journal::last_error());
-  }
-  ~File() { ::close(file_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  std::string read(std::uint64_t at, std::size_t size) const {
-    std::string bytes(size, '\0');
-    std::size_t done = 0;
-    while (done < size) {
-      const ssize_t got = ::pread(file_, bytes.data() + done, size - done, static_cast<off_t>(at + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw Error(path_ + " can't be read: " + journal::last_error());
-      if (got == 0) throw Error(path_ + " became shorter while it was read");
-      done += static_cast<std::size_t>(got);
-    }
-    return bytes;
-  }
-  std::uint64_t size() const {
-    struct stat info {};
-    if (::fstat(file_, &info) != 0) throw Error(path_ + " can't be read: " + journal::last_error());
-    return static_cast<std::uint64_t>(info.st_size);
-  }
-
- private:
-  std::string path_;
-  int file_;
-};
-
 struct Section {
   std::uint32_t type = 0;
   std::string payload;
 };
 
-Section read_section(const File& file, std::uint64_t at) {
-  const auto head = format::get<format::SectionHead>(file.read(at, sizeof(format::SectionHead)), 0);
-  return {head.type, file.read(at + sizeof head, head.payload_bytes)};
+Section read_section(const journal::ByjSource& file, std::uint64_t at) {
+  const auto head = format::get<format::SectionHead>(file.read_bytes(at, sizeof(format::SectionHead)), 0);
+  return {head.type, file.read_bytes(at + sizeof head, head.payload_bytes)};
 }
 
 void put_section(std::string& out, std::uint32_t type, std::string_view payload) {
@@ -230,20 +195,16 @@ std::string split_footer(std::string_view payload, std::vector<std::uint64_t>& s
 }
 
 bool has_allocation(journal::Source& source) {
-  for (auto events = source.next(); !events.empty(); events = source.next()) {
-    for (const journal::Event& event : events) {
-      if (journal::gives_block(event.kind)) return true;
-    }
-  }
-  return false;
+  bool has = false;
+  journal::for_each_event(source, {}, [&has](const journal::Event& event) { has |= journal::gives_block(event.kind); });
+  return has;
 }
 
 /// A journal whose recorder was stopped hard can take no names.
-void require_footer(const std::string& path) {
-  const File file(path);
-  const std::uint64_t size = file.size();
+void require_footer(const std::string& path, const journal::ByjSource& file) {
+  const std::uint64_t size = file.bytes_total();
   const std::string tail =
-      size < format::tail_bytes ? std::string() : file.read(size - format::tail_bytes, format::tail_bytes);
+      size < format::tail_bytes ? std::string() : file.read_bytes(size - format::tail_bytes, format::tail_bytes);
   if (!tail.ends_with(std::string_view(format::end_magic.data(), format::end_magic.size()))) {
     throw Error(path + " has no footer, as its recorder was stopped hard; 'blockyard cut " + path +
                 " -o whole.byj' makes a journal that can take names");
@@ -252,10 +213,9 @@ void require_footer(const std::string& path) {
 
 /// Writes the journal again with the names of `stacks`. Names stand between the last block and the footer, so that what
 /// precedes them is copied as it is. The reader has checked the journal's footer, and what it points to.
-void store(const std::string& path, const Stacks& stacks) {
-  const File old(path);
-  const std::uint64_t size = old.size();
-  const auto footer_at = format::get<std::uint64_t>(old.read(size - format::tail_bytes, format::tail_bytes), 0);
+void store(const std::string& path, const journal::ByjSource& old, const Stacks& stacks) {
+  const std::uint64_t size = old.bytes_total();
+  const auto footer_at = format::get<std::uint64_t>(old.read_bytes(size - format::tail_bytes, format::tail_bytes), 0);
   std::vector<std::uint64_t> stacks_at;
   std::string footer = split_footer(read_section(old, footer_at).payload, stacks_at);
   std::uint64_t end = footer_at;
@@ -284,7 +244,7 @@ void store(const std::string& path, const Stacks& stacks) {
   const auto written = journal::ByteSink::create_plain(replacement.temporary(), target);
   fs::permissions(replacement.temporary(), fs::status(target).permissions());
   constexpr std::uint64_t piece = 1U << 20;
-  for (std::uint64_t at = 0; at < end; at += piece) written->write(old.read(at, std::min(piece, end - at)));
+  for (std::uint64_t at = 0; at < end; at += piece) written->write(old.read_bytes(at, std::min(piece, end - at)));
   written->write(added);
   written->finish();
   replacement.commit();
@@ -303,7 +263,7 @@ Naming name_journal(const std::string& path, const NamingOptions& options,
     throw Error(path + " can't keep names, because it is no .byj; 'blockyard convert " + path +
                 " -o game.byj' makes one");
   }
-  require_footer(path);
+  require_footer(path, *source);
   Stacks stacks;
   journal::copy_tables(source->stacks(), stacks);
   journal::copy_names(source->stacks(), stacks);
@@ -312,7 +272,7 @@ Naming name_journal(const std::string& path, const NamingOptions& options,
     throw Error(path + " has no call stacks to name; 'blockyard record' keeps them unless --no-stacks is given");
   }
   Naming naming = resolve(source->header(), stacks, options, progress);
-  store(path, stacks);
+  store(path, *source, stacks);
   return naming;
 }
 

@@ -77,8 +77,9 @@ class Grouping {
 class Adder {
  public:
   /// Without a frame thread, the first that marks a frame is it, and without marks a frame is a sixtieth of a second.
-  Adder(const Options& options, std::uint32_t frame_thread, Sites& result)
-      : options_(options),
+  Adder(const std::string& path, const Options& options, std::uint32_t frame_thread, Sites& result)
+      : path_(path),
+        options_(options),
         preamble_(result.header().preamble_events),
         result_(result),
         grouping_(options.by, result),
@@ -89,16 +90,14 @@ class Adder {
     find_incomplete();
   }
 
-  void prefetch(const Event& event) const {
-    live_.prefetch((event.kind == Kind::reallocate ? event.old_block : event.block) + 1);
-  }
+  void prefetch(const Event& event) const { live_.prefetch(ended_block(event) + 1); }
 
   void add(const Event& event) {
     const bool preamble = events_++ < preamble_;
     has_allocations_ |= gives_block(event.kind);
     has_sites_ |= event.site != journal::no_site;
     has_tags_ |= event.tag != 0 && event.kind != Kind::phase_mark;
-    if (event.kind == Kind::frame_mark) ++marks_[event.thread];
+    marks_.add(event);
     if (event.time_ns >= options_.to_ns) return;
     counts_ = !preamble && event.time_ns >= options_.from_ns;
     last_ns_ = event.time_ns;
@@ -111,31 +110,26 @@ class Adder {
       frame_ = static_cast<std::uint32_t>(event.time_ns / journal::default_frame_ns) + 1;
       if (counts_ && first_frame_ == no_frame) first_frame_ = frame_;
     }
-    if (event.kind == Kind::free) release(event.block, event);
-    if (event.kind == Kind::reallocate) release(event.old_block, event);
+    if (takes_block(event.kind)) release(ended_block(event), event);
     if (gives_block(event.kind)) give(event);
   }
 
   /// Throws when the journal can't say who allocates.
-  void require(const std::string& path) const {
-    if (!has_allocations_) throw Error(path + " holds no allocation");
+  void require() const {
+    if (!has_allocations_) throw Error(path_ + " holds no allocation");
     if (options_.by == By::tag && !has_tags_) {
-      throw Error(path + " has no tags; a program sets them with blockyard::tag or by_tag_push while it is recorded");
+      throw Error(path_ + " has no tags; a program sets them with blockyard::tag or by_tag_push while it is recorded");
     }
     if (options_.by != By::tag && !has_sites_) {
-      throw Error(path + " has no call stacks; record the program again with 'blockyard record', without --no-stacks");
+      throw Error(path_ + " has no call stacks; record the program again with 'blockyard record', without --no-stacks");
     }
   }
 
   /// After all events: the thread that marks most frames. Another than frame_thread() is the one to begin with.
-  std::uint32_t most_marks() const {
-    const auto fewer = [](const auto& one, const auto& other) { return one.second < other.second; };
-    const auto most = std::max_element(marks_.begin(), marks_.end(), fewer);
-    return most == marks_.end() ? no_thread : most->first;
-  }
+  std::uint32_t most_marks() const { return marks_.most().first; }
   std::uint32_t frame_thread() const { return frame_thread_; }
   /// Whether another pass may follow: so far more than one thread marks frames.
-  bool may_repeat() const { return marks_.size() > 1; }
+  bool may_repeat() const { return marks_.threads() > 1; }
 
   void conclude() {
     result_.marked_frames = frame_thread_ != no_thread;
@@ -292,7 +286,7 @@ class Adder {
     Live gone{};
     if (!live_.take(block + 1, gone)) {
       if (!all_) return;  // a block of a stack that was not selected
-      throw Error("event " + std::to_string(events_ - 1) + ": " + journal::freed_but_not_live(block));
+      throw Error(path_ + ", event " + std::to_string(events_ - 1) + ": " + journal::freed_but_not_live(block));
     }
     Running& running = running_[gone.site];
     remember(running);
@@ -327,6 +321,7 @@ class Adder {
     totals.end_bytes = running.bytes;
   }
 
+  const std::string& path_;
   const Options& options_;
   std::uint64_t preamble_;
   Sites& result_;
@@ -340,8 +335,8 @@ class Adder {
   std::uint64_t events_ = 0;
   std::uint64_t last_ns_ = 0;
   std::uint32_t frame_thread_;
-  std::uint32_t frame_;                           ///< the one that goes on, from 1
-  std::map<std::uint32_t, std::uint64_t> marks_;  ///< by thread
+  std::uint32_t frame_;  ///< the one that goes on, from 1
+  journal::FrameMarks marks_;
   bool has_allocations_ = false;
   bool has_sites_ = false;
   bool has_tags_ = false;
@@ -359,9 +354,8 @@ class Passes {
   explicit Passes(const journal::Progress& progress) : progress_(progress) {}
 
   void begin() { begun_ = reached_; }
-  void report(const journal::Source& source, bool another_follows) {
-    if (!progress_ || source.bytes_total() == 0) return;
-    const double read = static_cast<double>(source.bytes_read()) / static_cast<double>(source.bytes_total());
+  void report(double read, bool another_follows) {
+    if (!progress_) return;
     reached_ = std::max(reached_, begun_ + (1 - begun_) * read * (another_follows ? 0.5 : 1));
     progress_(reached_);
   }
@@ -372,20 +366,11 @@ class Passes {
   double reached_ = 0;
 };
 
-void add_all(const std::string& path, journal::Source& source, Adder& adder, Passes& passes, bool is_last) {
-  constexpr std::size_t ahead = 16;
+void add_all(journal::Source& source, Adder& adder, Passes& passes, bool is_last) {
   passes.begin();
-  for (auto events = source.next(); !events.empty(); events = source.next()) {
-    try {
-      for (std::size_t i = 0; i < events.size(); ++i) {
-        if (i + ahead < events.size()) adder.prefetch(events[i + ahead]);
-        adder.add(events[i]);
-      }
-    } catch (const Error& error) {
-      throw Error(path + ", " + error.what());
-    }
-    passes.report(source, !is_last && adder.may_repeat());
-  }
+  journal::for_each_event(
+      source, [&](double read) { passes.report(read, !is_last && adder.may_repeat()); },
+      [&](const Event& event) { adder.add(event); }, [&](const Event& event) { adder.prefetch(event); });
 }
 
 }  // namespace
@@ -401,15 +386,16 @@ Sites find_sites(const std::string& path, const Options& options, const journal:
   std::unique_ptr<journal::Source> again;  // a pass after the first
   Passes passes(progress);
   if (!result.source->is_complete()) {
-    while (!result.source->next().empty()) passes.report(*result.source, true);
+    journal::for_each_event(
+        *result.source, [&](double read) { passes.report(read, true); }, [](const Event&) {});
     again = journal::open(path);
   }
   result.labels =
       std::make_unique<Labels>(result.stacks(), options.show_wrappers, options.skip, options.by == By::line);
   for (std::uint32_t frame_thread = no_thread;;) {
-    Adder adder(options, frame_thread, result);
-    add_all(path, again ? *again : *result.source, adder, passes, frame_thread != no_thread);
-    adder.require(path);
+    Adder adder(path, options, frame_thread, result);
+    add_all(again ? *again : *result.source, adder, passes, frame_thread != no_thread);
+    adder.require();
     if (adder.most_marks() == adder.frame_thread()) {
       adder.conclude();
       return result;

@@ -31,12 +31,10 @@ struct Held {
 
 class Follower {
  public:
-  Follower(const journal::Stacks& all, journal::Stacks& used, const Stretch& stretch)
-      : stretch_(stretch), subset_(all, used, 0) {}
+  Follower(const std::string& path, const journal::Stacks& all, journal::Stacks& used, const Stretch& stretch)
+      : path_(path), stretch_(stretch), subset_(all, used, 0) {}
 
-  void prefetch(const Event& event) const {
-    live_.prefetch((event.kind == Kind::reallocate ? event.old_block : event.block) + 1);
-  }
+  void prefetch(const Event& event) const { live_.prefetch(ended_block(event) + 1); }
 
   /// `preamble` events at the journal's beginning are measured by no replay. False behind the stretch's end.
   bool add(const Event& event, std::uint64_t preamble) {
@@ -45,8 +43,7 @@ class Follower {
       if (!measuring_) begin_stretch();
     }
     const std::uint32_t node = measuring_ ? used_node(event.site) : event.site;
-    if (event.kind == Kind::free) release(event.block);
-    if (event.kind == Kind::reallocate) release(event.old_block);
+    if (takes_block(event.kind)) release(ended_block(event));
     if (gives_block(event.kind)) give(event, node);
     const bool has_stack = gives_block(event.kind) || takes_block(event.kind);
     by_event_.push_back(measuring_ && has_stack ? node : journal::no_node);
@@ -117,7 +114,7 @@ class Follower {
   void release(std::uint64_t number) {
     Live block{};
     if (!live_.take(number + 1, block)) {
-      throw Error("event " + std::to_string(by_event_.size()) + ": " + journal::freed_but_not_live(number));
+      throw Error(path_ + ", event " + std::to_string(by_event_.size()) + ": " + journal::freed_but_not_live(number));
     }
     if (!measuring_) return;
     bytes_ -= block.size;
@@ -128,6 +125,7 @@ class Follower {
     one.bytes -= block.size;
   }
 
+  const std::string& path_;
   const Stretch& stretch_;
   journal::StackSubset subset_;
   journal::FlatMap<Live> live_{1U << 16};  ///< block + 1
@@ -196,22 +194,10 @@ bool write_event_stacks(const std::string& path, const Stretch& stretch, const s
   if (stretch.to_ns <= stretch.from_ns) throw Error("--to must be later than --from");
   const auto source = journal::open(path);
   journal::Stacks used;
-  Follower found(source->stacks(), used, stretch);
-  constexpr std::size_t ahead = 16;
-  bool goes_on = true;
-  for (auto events = source->next(); goes_on && !events.empty(); events = source->next()) {
-    try {
-      for (std::size_t i = 0; i < events.size() && goes_on; ++i) {
-        if (i + ahead < events.size()) found.prefetch(events[i + ahead]);
-        goes_on = found.add(events[i], source->header().preamble_events);
-      }
-    } catch (const Error& error) {
-      throw Error(path + ", " + error.what());
-    }
-    if (progress && source->bytes_total() != 0) {
-      progress(static_cast<double>(source->bytes_read()) / static_cast<double>(source->bytes_total()));
-    }
-  }
+  Follower found(path, source->stacks(), used, stretch);
+  journal::for_each_event(
+      *source, progress, [&](const Event& event) { return found.add(event, source->header().preamble_events); },
+      [&](const Event& event) { found.prefetch(event); });
   found.conclude();
   if (used.nodes().empty()) return false;
   journal::OutputFile file(output, path, true);

@@ -1,4 +1,3 @@
-#include <map>
 #include <string>
 
 #include "journal/flat_map.hpp"
@@ -45,8 +44,7 @@ class TimeLine {
       : trace_(trace), header_(header), frame_thread_(frame_thread) {}
 
   void add(const Event& event, bool preamble, bool shown) {
-    if (event.kind == Kind::free) release(event.block);
-    if (event.kind == Kind::reallocate) release(event.old_block);
+    if (takes_block(event.kind)) release(ended_block(event));
     if (gives_block(event.kind)) {
       live_.insert(event.block + 1, event.size);
       live_bytes_ += event.size;
@@ -127,25 +125,10 @@ class TimeLine {
 
 void write_trace(const std::string& path, const Options& options, journal::ByteSink& out,
                  const journal::Progress& progress) {
-  journal::Header header;
-  std::map<std::uint32_t, std::uint64_t> marks;
-  {
-    const auto source = journal::open(path);
-    for (auto events = source->next(); !events.empty(); events = source->next()) {
-      for (const Event& event : events) {
-        if (event.kind == Kind::frame_mark) ++marks[event.thread];
-      }
-    }
-    header = source->header();
-  }
-  std::uint32_t frame_thread = journal::no_site;
-  std::uint64_t most = 0;
-  for (const auto& [thread, number] : marks) {
-    if (number > most) {
-      frame_thread = thread;
-      most = number;
-    }
-  }
+  auto source = journal::open(path);
+  journal::FrameMarks marks;
+  journal::for_each_event(*source, {}, [&marks](const Event& event) { marks.add(event); });
+  const journal::Header header = source->header();
   Trace trace(out);
   trace.add({{"ph", "M"}, {"pid", process}, {"name", "process_name"}, {"args", {{"name", header.program}}}});
   for (const journal::Thread& thread : header.threads) {
@@ -156,18 +139,14 @@ void write_trace(const std::string& path, const Options& options, journal::ByteS
                {"name", "thread_name"},
                {"args", {{"name", thread.name}}}});
   }
-  TimeLine line(trace, header, frame_thread);
-  const auto source = journal::open(path);
+  TimeLine line(trace, header, marks.most().first);
+  source = journal::open(path);
   std::uint64_t number = 0;
-  bool goes_on = true;
-  for (auto events = source->next(); goes_on && !events.empty(); events = source->next()) {
-    for (const Event& event : events) {
-      goes_on = event.time_ns < options.to_ns;
-      if (!goes_on) break;
-      line.add(event, number++ < header.preamble_events, event.time_ns >= options.from_ns);
-    }
-    journal::report(progress, *source);
-  }
+  journal::for_each_event(*source, progress, [&](const Event& event) {
+    if (event.time_ns >= options.to_ns) return false;
+    line.add(event, number++ < header.preamble_events, event.time_ns >= options.from_ns);
+    return true;
+  });
   line.finish();
   trace.finish();
 }

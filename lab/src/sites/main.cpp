@@ -54,6 +54,11 @@ void run_export(Arguments& arguments) {
   file.commit();
 }
 
+void run_list(const Arguments& arguments) {
+  const sites::Sites found = sites::find_sites(arguments.path, arguments.options, progress_of(arguments));
+  command::print(journal::json_text(sites::sites_json(found, arguments.options.by, arguments.listing)));
+}
+
 void write_events(const Arguments& arguments) {
   const sites::Stretch stretch{arguments.options.from_ns, arguments.options.to_ns};
   const journal::Json facts = {
@@ -61,7 +66,9 @@ void write_events(const Arguments& arguments) {
   command::print(journal::json_text(facts));
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int main(int argc, char** argv) {
   CLI::App app("Who allocates, by the call stacks of a journal.", "blockyard-sites");
   app.require_subcommand(1);
   Arguments arguments;
@@ -106,29 +113,12 @@ int run(int argc, char** argv) {
     command->add_option("--to", arguments.to_s, "seconds");
     command->add_flag("--progress", arguments.progress, "write lines 'progress FRACTION TEXT' to standard error");
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : command::wrong_usage;
-  }
-  const CLI::App* chosen = app.get_subcommands().front();
-  if (given(chosen, "--from")) arguments.options.from_ns = command::nanoseconds(arguments.from_s, "--from");
-  if (given(chosen, "--to")) arguments.options.to_ns = command::nanoseconds(arguments.to_s, "--to");
-  if (write->parsed()) {
-    run_export(arguments);
-    return 0;
-  }
-  if (events->parsed()) {
-    write_events(arguments);
-    return 0;
-  }
-  const sites::Sites found = sites::find_sites(arguments.path, arguments.options, progress_of(arguments));
-  command::print(journal::json_text(sites::sites_json(found, arguments.options.by, arguments.listing)));
-  return 0;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return command::guarded([&] { return run(argc, argv); });
+  return command::run(app, argc, argv, [&] {
+    const CLI::App* chosen = app.get_subcommands().front();
+    if (given(chosen, "--from")) arguments.options.from_ns = command::nanoseconds(arguments.from_s, "--from");
+    if (given(chosen, "--to")) arguments.options.to_ns = command::nanoseconds(arguments.to_s, "--to");
+    if (write->parsed()) run_export(arguments);
+    if (events->parsed()) write_events(arguments);
+    if (list->parsed()) run_list(arguments);
+  });
 }
