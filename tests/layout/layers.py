@@ -106,7 +106,7 @@ def _is_consumer(source: tuple[str, ...]) -> bool:
 
 def cycle_violations(root: Path) -> list[str]:
     """Parts of the heap that include each other in a cycle. A header and its source are one part, and
-    so is a source without a header that begins with the name of one: heap_contents_check.cpp is heap_contents'."""
+    so is a source without a header that begins with the name of one: heap_check.cpp would be heap's."""
     source = root / "library" / "src"
     paths = [path for path in files(root) if path.suffix in _CODE and path.is_relative_to(source / "heap")]
     headers = {path.relative_to(source).with_suffix("").as_posix() for path in paths if path.suffix in {".h", ".hpp"}}

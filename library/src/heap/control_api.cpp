@@ -7,7 +7,6 @@
 #include "heap/huge_chunks.hpp"
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
-#include "heap/populate.hpp"
 #include "heap/settings.hpp"
 #include "heap/slabs.hpp"
 #include "heap/start.hpp"
@@ -54,7 +53,7 @@ void by_heap_reserve(size_t bytes) {
 }
 
 int by_heap_prefault(size_t bytes) {
-  if (initialise() && prefault(process_supply, bytes)) {
+  if (initialise() && process_supply.prefault(bytes)) {
     return 0;
   }
   errno = ENOMEM;

@@ -22,7 +22,6 @@
 #include "heap/bound.hpp"
 #include "heap/cache_limits.hpp"
 #include "heap/magazine_ring.hpp"
-#include "heap/prefetch.hpp"
 #include "heap/region.hpp"
 
 namespace blockyard::heap {

@@ -1,8 +1,11 @@
 #include "heap/heap_contents.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "heap/bound.hpp"
+#include "heap/free_links.hpp"
 #include "heap/slabs.hpp"
 #include "heap/small_blocks.hpp"
 #include "heap/supply.hpp"
@@ -96,6 +99,192 @@ std::uint64_t live_bytes(const ThreadHeap* heap) {
     bytes -= heap->runs[length - shortest_run] != nullptr ? std::uint64_t{length} << page_shift : 0;
   }
   return bytes;
+}
+
+// The invariant walker of one thread's heap.
+namespace {
+
+// Length of a free list, or ~0 when it leaves the slab or is longer than the slab has blocks.
+std::uint32_t list_length(const Slab* slab) {
+  const char* const base = region.slice_address(index_of(slab));
+  std::uint32_t length = 0;
+  for (auto block = reinterpret_cast<std::uintptr_t>(slab->free);
+       block != reinterpret_cast<std::uintptr_t>(slab->limit); ++length) {
+    const std::uintptr_t offset = block - reinterpret_cast<std::uintptr_t>(base);
+    if (!is_link(slab, block) || offset % slab->block_bytes != 0 || length > slab->capacity) {
+      return ~std::uint32_t{0};
+    }
+    const auto* const place = reinterpret_cast<const void*>(block);
+    block = decoded(place, slab->key);
+    if (!is_link(slab, block)) {
+      block = decoded(place, link_key);
+      if (block == 0) {
+        block = reinterpret_cast<std::uintptr_t>(slab->limit);
+      }
+    }
+  }
+  return length;
+}
+
+const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
+  const std::uint32_t slice = index_of(slab);
+  const Owner owner = region.owner_of(slice);
+  if (owner.heap() != heap->index || owner.size_class() != slab->size_class) {
+    return "a slab's entry in the owner table names another heap or class";
+  }
+  const std::uint32_t free = list_length(slab);
+  if (free > slab->capacity) {
+    return "a slab's free list leaves the slab, runs in a circle or was written to";
+  }
+  if (slab->bump != slab->limit) {
+    return "a slab has blocks left that were never handed out and are not its bin's";
+  }
+  if (slab->used + free != slab->capacity) {
+    return "a slab's used and free blocks do not add up";
+  }
+  return nullptr;
+}
+
+// A cached or deferred block is one of a slab of any thread's heap, and of `size_class` where that is one.
+const char* check_cached(const ThreadHeap* heap, const void* block, unsigned size_class) {
+  if (!region.contains(block)) {
+    return "a cached pointer is no block of this heap";
+  }
+  const std::size_t slice = region.slice_of(block);
+  const Owner owner = region.owner_of(slice);
+  const std::size_t first = slice - owner.back();
+  const bool may_be_here = owner.heap() == heap->index || (owner.heap() != 0 && !owner.is_arena() && !heap->is_arena);
+  if (!may_be_here || (size_class != class_count && owner.size_class() != size_class) ||
+      (region.offset_of(block) - (first << slice_shift)) % class_bytes(owner.size_class()) != 0) {
+    return "a cached block is no block of its class, or one that must not leave its heap";
+  }
+  return nullptr;
+}
+
+struct CachedBlocks {
+  std::array<const void*, most_cached> all{};
+  std::uint32_t count = 0;
+};
+
+CachedBlocks cached_blocks(const ThreadHeap* heap, unsigned size_class) {
+  CachedBlocks found;
+  found.count = std::min(heap->cached(size_class), most_cached);
+  if (found.count != 0) {
+    std::copy_n(heap->first_cached(size_class) + 1, found.count - 1, found.all.begin());
+    found.all[found.count - 1] = heap->entries[size_class].newest;
+  }
+  return found;
+}
+
+// The blocks never handed out end where the current slab does.
+const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
+  const Bin& bin = heap->bins[size_class];
+  const void* const* const cached = heap->first_cached(size_class);
+  const std::uint32_t count = heap->cached(size_class);
+  void* const newest = heap->entries[size_class].newest;
+  if (count > heap->cache_limit(size_class) || heap->cache_limit(size_class) > most_cached || cached[0] != nullptr ||
+      (newest == nullptr) != (count == 0)) {
+    return "more blocks are cached than there is room for, or fewer than none";
+  }
+  if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
+    return "a heap's bump pointer is not in its current slab";
+  }
+  const CachedBlocks blocks = cached_blocks(heap, size_class);
+  for (std::uint32_t each = 0; each < blocks.count; ++each) {
+    if (const char* const broken = check_cached(heap, blocks.all[each], size_class); broken != nullptr) {
+      return broken;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* check_handed_over(const void* block, unsigned size_class) {
+  return check_cached(&empty_heap, block, size_class);
+}
+
+const void* freed_twice(const ThreadHeap* heap) {
+  const auto is_free_to_its_slab = [&](const void* block) {
+    const std::size_t slice = region.slice_of(block);
+    const Owner owner = region.owner_of(slice);
+    return check_links && owner.heap() == heap->index && has_link(&region.slabs[slice - owner.back()], block);
+  };
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    const CachedBlocks blocks = cached_blocks(heap, size_class);
+    for (std::uint32_t each = 0; each < blocks.count; ++each) {
+      const void* const block = blocks.all[each];
+      const auto same = [=](const void* other) { return other == block; };
+      if (std::any_of(blocks.all.begin(), blocks.all.begin() + each, same) || is_free_to_its_slab(block) ||
+          std::any_of(heap->deferred.begin(), heap->deferred.end(),
+                      [&](const DeferredFree& other) { return same(other.block); })) {
+        return block;
+      }
+    }
+  }
+  return nullptr;
+}
+
+const char* check(const ThreadHeap* heap) {
+  if (freed_twice(heap) != nullptr) {
+    return "a cached block is free elsewhere too: it was freed twice";
+  }
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    if (const char* const broken_bin = check_bin(heap, size_class); broken_bin != nullptr) {
+      return broken_bin;
+    }
+  }
+  for (const auto& [block, slab] : heap->deferred) {
+    if (block != nullptr) {
+      if (const char* const broken_kept = check_cached(heap, block, class_count); broken_kept != nullptr) {
+        return broken_kept;
+      }
+    }
+  }
+  for (std::uint32_t length = shortest_run; length <= longest_run; ++length) {
+    if (const void* const block = heap->runs[length - shortest_run]; block != nullptr) {
+      const PageTag& tag = region.pages[region.page_of(block)];
+      if (tag.length != length || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
+          (tag.flags & ~page_populated) != page_cached) {
+        return "a cached run of pages is none, or of another length";
+      }
+    }
+  }
+  std::uint32_t slabs = 0;
+  const char* broken = nullptr;
+  for_each_slab(heap, [&](const Slab* slab) {
+    ++slabs;
+    if (broken == nullptr) {
+      broken = check_slab(heap, slab);
+    }
+  });
+  if (broken != nullptr) {
+    return broken;
+  }
+  if (slabs != heap->slabs) {
+    return "a heap counts more or fewer slabs than stand in its lists";
+  }
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    const Slab* const current = heap->bins[size_class].current;
+    if (current != &empty_slab &&
+        (static_cast<SlabState>(current->state) != SlabState::current || current->size_class != size_class)) {
+      return "a current slab is not marked as such";
+    }
+    for (std::uint32_t index = heap->waiting[size_class].listed; index != 0; index = region.slabs[index].next) {
+      const Slab* const slab = &region.slabs[index];
+      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->size_class != size_class ||
+          !has_room(slab)) {
+        return "a slab in the list of those with room does not belong there";
+      }
+    }
+  }
+  for (std::uint32_t index = heap->detached; index != 0; index = region.slabs[index].next) {
+    const Slab* const slab = &region.slabs[index];
+    if (static_cast<SlabState>(slab->state) != SlabState::detached || has_room(slab)) {
+      return "a slab in the list of those without room does not belong there";
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace blockyard::heap

@@ -21,7 +21,6 @@ constinit Atomic<JanitorPhase> janitor_phase{JanitorPhase::forbidden};
 namespace {
 
 using Phase = JanitorPhase;
-constinit Atomic<Phase>& phase = janitor_phase;
 
 using RunRound = Round (*)(std::uint64_t budget_ns);
 constinit RunRound run_round = nullptr;
@@ -66,7 +65,7 @@ void* run(void*) {
     const std::uint64_t pause = naps.next(run_round(period), period);
     sleep_up_to(pause, pause > std::max(Naps::shortest_nap_ns, period));
   }
-  phase.store(Phase::absent, std::memory_order_relaxed);
+  janitor_phase.store(Phase::absent, std::memory_order_relaxed);
   return nullptr;
 }
 
@@ -75,17 +74,17 @@ void* run(void*) {
 void allow_janitor(Round (*round)(std::uint64_t budget_ns), bool (*give_back_a_chunk)()) {
   run_round = round;
   give_back_chunk = give_back_a_chunk;
-  Phase seen = phase.load(std::memory_order_relaxed);
+  Phase seen = janitor_phase.load(std::memory_order_relaxed);
   while (seen == Phase::forbidden || seen == Phase::wanted_early) {
     const Phase next = seen == Phase::forbidden ? Phase::absent : Phase::due;
-    if (phase.compare_exchange_weak(seen, next, std::memory_order_relaxed)) {
+    if (janitor_phase.compare_exchange_weak(seen, next, std::memory_order_relaxed)) {
       return;
     }
   }
 }
 
 void wake_janitor() {
-  if (phase.load(std::memory_order_relaxed) == Phase::running) [[likely]] {
+  if (janitor_phase.load(std::memory_order_relaxed) == Phase::running) [[likely]] {
     if (asleep.load(std::memory_order_relaxed) != 0 && asleep.exchange(0, std::memory_order_relaxed) != 0) {
       base::wake_one(&asleep);
     }
@@ -98,11 +97,11 @@ void want_janitor() {
   if (program_does_janitors_work()) {
     return;  // asked again once there is a second thread
   }
-  Phase seen = phase.load(std::memory_order_relaxed);
+  Phase seen = janitor_phase.load(std::memory_order_relaxed);
   if (seen == Phase::absent) {
-    phase.compare_exchange_strong(seen, Phase::due, std::memory_order_relaxed);
+    janitor_phase.compare_exchange_strong(seen, Phase::due, std::memory_order_relaxed);
   } else if (seen == Phase::forbidden) {
-    phase.compare_exchange_strong(seen, Phase::wanted_early, std::memory_order_relaxed);
+    janitor_phase.compare_exchange_strong(seen, Phase::wanted_early, std::memory_order_relaxed);
   }
 }
 
@@ -124,7 +123,7 @@ void give_back_without_janitor() {
 
 void start_janitor() {
   Phase expected = Phase::due;
-  if (!phase.compare_exchange_strong(expected, Phase::running, std::memory_order_relaxed)) {
+  if (!janitor_phase.compare_exchange_strong(expected, Phase::running, std::memory_order_relaxed)) {
     return;
   }
   const int saved = errno;
@@ -140,7 +139,8 @@ void start_janitor() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   if (pthread_create(&thread, &attributes, run, nullptr) != 0) {
-    phase.store(Phase::absent, std::memory_order_relaxed);  // tried again the next time that the reserve runs low
+    janitor_phase.store(Phase::absent,
+                        std::memory_order_relaxed);  // tried again the next time that the reserve runs low
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
@@ -149,8 +149,8 @@ void start_janitor() {
 
 void forget_janitor() {
   asleep.store(0, std::memory_order_relaxed);
-  if (phase.load(std::memory_order_relaxed) == Phase::running) {
-    phase.store(Phase::absent, std::memory_order_relaxed);
+  if (janitor_phase.load(std::memory_order_relaxed) == Phase::running) {
+    janitor_phase.store(Phase::absent, std::memory_order_relaxed);
   }
 }
 

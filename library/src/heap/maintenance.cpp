@@ -8,8 +8,7 @@
 
 #include "base/pages.hpp"
 #include "heap/heap_contents.hpp"
-#include "heap/populate.hpp"
-#include "heap/remote_frees.hpp"
+#include "heap/slabs.hpp"
 
 namespace blockyard::heap {
 
@@ -97,15 +96,15 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool may_try_huge) {
   look_at_limits(tick);
   bool exhausted = false;
   while (!exhausted && supply_.reserve_pages() < demand.reserve_target() && within_budget()) {
-    exhausted = !populate_chunk(
-        supply_, purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0, may_try_huge);
+    exhausted = !supply_.populate_chunk(
+        purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0, may_try_huge);
   }
   demand.set_exhausted(exhausted);
   // What is cut comes out of the reserve: where that is small, half of it at most.
   const std::uint64_t most_cut = demand.began_small() ? demand.reserve_target() / 2 : ~std::uint64_t{0};
   for (const std::uint32_t slices : ReadySlabs::lengths) {
     while (demand.reserve_target() != 0 && ready_slabs.count(slices) < ReadySlabs::target(slices) &&
-           ready_slabs.pages() < most_cut && within_budget() && cut_ready_slab(supply_, slices)) {
+           ready_slabs.pages() < most_cut && within_budget() && supply_.cut_ready_slab(slices)) {
     }
   }
   if (demand.taken_last_round() == 0) {

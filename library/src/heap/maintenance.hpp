@@ -1,5 +1,5 @@
 // What is done behind the program's back, by the janitor or at the end of a frame: memory is populated before it is
-// wanted (populate.hpp), heaps that wait for a thread are swept, since they get no slow paths that would adopt their
+// wanted (supply.hpp), heaps that wait for a thread are swept, since they get no slow paths that would adopt their
 // remote frees, and what nobody wants any more goes back to the operating system (purge.hpp).
 //
 // Bound: between two steps a round reads the clock, and a step populates or gives back at most one chunk. A round

@@ -6,7 +6,6 @@
 #include "heap/bound.hpp"
 #include "heap/fault.hpp"
 #include "heap/free_links.hpp"
-#include "heap/prefetch.hpp"
 #include "heap/settings.hpp"
 #include "heap/supply.hpp"
 

@@ -11,7 +11,6 @@
 
 #include "heap/free_links.hpp"
 #include "heap/hardening.hpp"
-#include "heap/prefetch.hpp"
 #include "heap/thread_heap.hpp"
 
 namespace blockyard::heap {

@@ -10,11 +10,11 @@
 #include "heap/fault.hpp"
 #include "heap/free_links.hpp"
 #include "heap/guard/guard.hpp"
+#include "heap/guard/sampled.hpp"
 #include "heap/heap_contents.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
-#include "heap/populate.hpp"
 #include "heap/settings.hpp"
 #include "heap/supply.hpp"
 
@@ -78,7 +78,7 @@ void after_fork_in_child() {
     return;
   }
   if (initialise() && settings.guard) {
-    guard::start_reports();
+    guard::start_trap();
   }
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   allow_janitor([](std::uint64_t budget_ns) { return maintenance.run(budget_ns, true); },
@@ -118,7 +118,7 @@ bool initialise() {
         process_supply.demand.begin_small();
       } else {
         process_depot.populate();
-        make_first_reserve(process_supply);
+        process_supply.make_first_reserve();
       }
     }
     guard::is_on.store(done && settings.guard, std::memory_order_release);

@@ -1,5 +1,6 @@
 #include "heap/supply.hpp"
 
+#include "base/pages.hpp"
 #include "heap/bound.hpp"
 #include "heap/huge_chunks.hpp"
 #include "heap/injected_failure.hpp"
@@ -19,6 +20,16 @@ void touch_first_chunk(const PageRun& run) {
     const FirstTouch touch(first, false);
     touch_without_change(region.page_address(first));
   }
+}
+
+// A dirty run that is long enough to become part of the reserve.
+PageRun take_dirty(PageHeap& pages) {
+  const PageRun run = pages.take_free(PageState::free_dirty);
+  if (run && run.length < PageHeap::reserve_run) {
+    pages.free(run.first, PageState::free_dirty);
+    return {};
+  }
+  return run;
 }
 
 }  // namespace
@@ -166,6 +177,67 @@ void Supply::give_pages(std::uint32_t first_page) {
     want_janitor();  // it gives back what is not wanted again
   }
   give_back_if_due();
+}
+
+bool Supply::populate_chunk(bool dirty_first, bool may_try_huge) {
+  PageRun run = dirty_first ? take_dirty(pages) : PageRun{};
+  if (!run) {
+    run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::decommitted, PageState::in_work);
+  }
+  if (!run) {
+    run = take_dirty(pages);
+  }
+  if (!run) {
+    return false;
+  }
+  populate_tables(run.first, run.length);
+  if (run.from == PageState::free_decommitted) {
+    const FirstTouch touch(run.first, may_try_huge);
+    populate(run.first, run.length, counts.populated_by_janitor);
+  } else {
+    populate(run.first, run.length, counts.populated_by_janitor);
+  }
+  pages.free(run.first, PageState::free_ready);
+  return true;
+}
+
+bool Supply::cut_ready_slab(std::uint32_t slices) {
+  const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
+  const PageRun run = pages.allocate(length, pages_per_slice, Prefer::ready, PageState::used_slab);
+  if (!run) {
+    return false;
+  }
+  if (run.from != PageState::free_ready) {
+    populate_tables(run.first, length);
+    populate(run.first, length, counts.populated_by_janitor);
+  }
+  ready_slabs.give(slice_of_page(run.first), slices);
+  return true;
+}
+
+bool Supply::prefault(std::size_t bytes) {
+  // More than there is would be populated until the system ends the process.
+  if (bytes > std::min(region.most_bytes, base::memory_of_machine())) {
+    return false;
+  }
+  // Each turn adds a run of the reserve. Where other threads take as fast as this one populates, that much is enough.
+  const std::uint64_t wanted = bytes >> page_shift;
+  const std::uint64_t most = wanted / PageHeap::reserve_run + 2;
+  for (std::uint64_t turn = 0; turn < most && pages.reserve_pages() < wanted; ++turn) {
+    if (!populate_chunk(true, true)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Supply::make_first_reserve() {
+  prefault(settings.reserve_bytes);
+  for (const std::uint32_t slices : ReadySlabs::lengths) {
+    while (ready_slabs.count(slices) < ReadySlabs::target(slices) && pages.reserve_pages() != 0 &&
+           cut_ready_slab(slices)) {
+    }
+  }
 }
 
 }  // namespace blockyard::heap

@@ -1,5 +1,6 @@
 // Populated memory for the program: slabs, and blocks of whole pages. From what stands ready where it can, else the
-// calling thread populates for itself, and that is counted as a ready miss.
+// calling thread populates for itself, and that is counted as a ready miss. And how it comes to stand ready: the
+// reserve, and the slabs cut out of it, which a round of maintenance fills up in steps of one chunk at most.
 #pragma once
 
 #include <algorithm>
@@ -74,6 +75,16 @@ class Supply {
   /// space, and stall every other thread's mmap.
   void populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
+  /// Populates a chunk that becomes part of the reserve. What large blocks left is mostly resident, so that writing to
+  /// it costs next to nothing: with `dirty_first` it is taken first, else only where nothing else is to be had. False
+  /// where nothing is left to populate. `may_try_huge`: it may be a trial of huge pages (huge_chunks.hpp).
+  bool populate_chunk(bool dirty_first, bool may_try_huge);
+  /// Cuts one slab of so many slices that then stands ready. False when memory is exhausted.
+  bool cut_ready_slab(std::uint32_t slices);
+  /// Populates on the calling thread until `bytes` stand ready. False when they cannot be had. Any thread.
+  bool prefault(std::size_t bytes);
+  /// The first reserve and the first slabs, before anybody allocates.
+  void make_first_reserve();
   /// Gives ready slabs back to the page heap: all, or those beyond their target.
   void uncut_ready_slabs(bool all);
 

@@ -11,7 +11,7 @@
 #include "heap/guard/sampled.hpp"
 #include "heap/janitor.hpp"
 #include "heap/large_blocks.hpp"
-#include "heap/remote_frees.hpp"
+#include "heap/slabs.hpp"
 #include "heap/small_blocks.hpp"
 #include "heap/supply.hpp"
 
@@ -344,8 +344,6 @@ bool start(std::uintptr_t secret) {
   canary_key = (secret << Canary::told_bits) | Canary::first_byte;
   return start_sampled();
 }
-
-void start_reports() { start_trap(); }
 
 void check_quarantine() {
   if (const auto* const waiting = static_cast<const Quarantine*>(heap_behind_guard->quarantine); waiting != nullptr) {

@@ -25,8 +25,6 @@ extern constinit Atomic<bool> is_on;
 
 /// Readies it, once, while the heap is; `secret` is link_key. False: there is no address space, and nothing is guarded.
 bool start(std::uintptr_t secret);
-/// What can wait until the C library is ready: reports faults of sampled blocks from then on.
-void start_reports();
 
 /// Reports a block in the calling thread's quarantine that was written to: at the program's end.
 void check_quarantine();

@@ -12,7 +12,8 @@ namespace blockyard::heap::guard {
 
 /// Readies the pages; false: there is no address space.
 bool start_sampled();
-/// Takes over SIGSEGV. A fault elsewhere goes on to who had it before.
+/// Takes over SIGSEGV, once the C library is ready, to report faults of sampled blocks. A fault elsewhere goes on to
+/// who had it before.
 void start_trap();
 
 /// How many blocks the calling thread allocates until the next one that is sampled.
