@@ -95,11 +95,7 @@ struct DirectBlocks {
       if (tagged_ == 0) [[unlikely]] {
         begin_own();
       }
-      void* const block = allocator()->allocate();
-      if (block == nullptr) [[unlikely]] {
-        block::throw_bad_alloc();
-      }
-      return block;
+      return block::or_bad_alloc(allocator()->allocate());
     }
     void deallocate(void* block) noexcept { allocator()->free(block); }
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
@@ -147,16 +143,11 @@ struct MallocBlocks {
   class For : public container::SharedByAll<For<Node>, FarLink, false> {
    public:
     [[nodiscard]] void* allocate() {
-      void* block = nullptr;
       if constexpr (alignof(Node) <= alignof(std::max_align_t)) {
-        block = std::malloc(sizeof(Node));
+        return block::or_bad_alloc(std::malloc(sizeof(Node)));
       } else {
-        block = std::aligned_alloc(alignof(Node), sizeof(Node));
+        return block::or_bad_alloc(std::aligned_alloc(alignof(Node), sizeof(Node)));
       }
-      if (block == nullptr) {
-        block::throw_bad_alloc();
-      }
-      return block;
     }
     void deallocate(void* block) noexcept { std::free(block); }
   };
@@ -166,13 +157,7 @@ struct PagedNodes {
   template <class Node>
   class For : public container::SharedByAll<For<Node>, FarLink, false> {
    public:
-    [[nodiscard]] void* allocate() {
-      void* const block = blocks().allocate();
-      if (block == nullptr) {
-        block::throw_bad_alloc();
-      }
-      return block;
-    }
+    [[nodiscard]] void* allocate() { return block::or_bad_alloc(blocks().allocate()); }
     void deallocate(void* block) noexcept { blocks().free(block); }
 
    private:

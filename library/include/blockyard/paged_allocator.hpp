@@ -64,8 +64,7 @@ class PagedBlocks {
     release();
     pages_ = nullptr;
     available_ = nullptr;
-    page_count_ = 0;
-    available_count_ = 0;
+    page_count_ = available_count_ = 0;
   }
 
   [[nodiscard]] std::size_t live_blocks() const noexcept {
@@ -135,10 +134,7 @@ class PagedAllocator {
   /// Makes a T. Throws std::bad_alloc, and whatever T's constructor throws.
   template <class... Arguments>
   [[nodiscard]] T* create(Arguments&&... arguments) {
-    void* const taken = blocks_.allocate();
-    if (taken == nullptr) {
-      block::throw_bad_alloc();
-    }
+    void* const taken = block::or_bad_alloc(blocks_.allocate());
     block::OnThrow on_throw([&] { blocks_.free(taken); });
     T* const made = ::new (taken) T(std::forward<Arguments>(arguments)...);
     on_throw.done();

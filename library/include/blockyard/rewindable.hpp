@@ -16,9 +16,13 @@ namespace blockyard {
 class rewindable : public std::pmr::memory_resource {
  public:
   /// `bytes` as in by_rewindable_create(). Throws std::bad_alloc when memory is exhausted.
-  explicit rewindable(std::size_t bytes = 0) : arena_(by_rewindable_create(bytes, nullptr)) { require(); }
+  explicit rewindable(std::size_t bytes = 0) : arena_(by_rewindable_create(bytes, nullptr)) {
+    block::or_bad_alloc(arena_);
+  }
   /// Takes its memory from `parent`, which must outlive it. Invalid once the parent rewinds.
-  rewindable(rewindable& parent, std::size_t bytes) : arena_(by_rewindable_create(bytes, parent.arena_)) { require(); }
+  rewindable(rewindable& parent, std::size_t bytes) : arena_(by_rewindable_create(bytes, parent.arena_)) {
+    block::or_bad_alloc(arena_);
+  }
   ~rewindable() override { by_rewindable_destroy(arena_); }
   rewindable(const rewindable&) = delete;
   rewindable& operator=(const rewindable&) = delete;
@@ -40,17 +44,8 @@ class rewindable : public std::pmr::memory_resource {
   }
 
  private:
-  void require() const {
-    if (arena_ == nullptr) {
-      block::throw_bad_alloc();
-    }
-  }
   void* do_allocate(std::size_t size, std::size_t alignment) override {
-    void* const block = try_allocate(size, alignment);
-    if (block == nullptr) {
-      block::throw_bad_alloc();
-    }
-    return block;
+    return block::or_bad_alloc(try_allocate(size, alignment));
   }
   void do_deallocate(void*, std::size_t, std::size_t) override {}
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }

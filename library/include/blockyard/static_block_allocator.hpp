@@ -175,10 +175,8 @@ class TypedStaticBlockAllocator {
   [[nodiscard]] static void* allocate() {
     void* taken = Blocks::take_ready();
     if (taken == nullptr) [[unlikely]] {
-      taken = block::by_static_block_allocate_typed(Blocks::stride, &block::TypeRecordOf<T>::record);
-      if (taken == nullptr) {
-        block::throw_bad_alloc();
-      }
+      taken =
+          block::or_bad_alloc(block::by_static_block_allocate_typed(Blocks::stride, &block::TypeRecordOf<T>::record));
     }
     block::count_type<T>(1);
     return taken;

@@ -1,10 +1,10 @@
 // Block allocators behind std::pmr::memory_resource: 32 allocators of 24 bytes, found by a shift and a compare.
 #include "blockyard/block_resource.hpp"
 
-#include <new>
 #include <utility>
 
 #include "block/static_pools.hpp"
+#include "blockyard/detail/type_record.hpp"
 
 namespace blockyard {
 namespace {
@@ -46,14 +46,7 @@ BlockAllocator* block_resource::blocks_for(std::size_t bytes, std::size_t alignm
 
 void* block_resource::do_allocate(std::size_t bytes, std::size_t alignment) {
   BlockAllocator* const blocks = blocks_for(bytes, alignment);
-  if (blocks == nullptr) {
-    return upstream_->allocate(bytes, alignment);
-  }
-  void* const block = blocks->allocate();
-  if (block == nullptr) {
-    throw std::bad_alloc();
-  }
-  return block;
+  return blocks == nullptr ? upstream_->allocate(bytes, alignment) : block::or_bad_alloc(blocks->allocate());
 }
 
 void block_resource::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) {

@@ -101,19 +101,12 @@ std::size_t report_counted(int descriptor, std::size_t stride) {
   return explained;
 }
 
-bool wanted_at_exit() {
-  const int set = at_exit.load(std::memory_order_relaxed);
-  if (set >= 0) {
-    return set != 0;
-  }
-  return leaks_wanted() != 0;
-}
-
 __attribute__((constructor)) void remember_process() { reporter.store(getpid(), std::memory_order_relaxed); }
 
 // Destructor functions run after atexit handlers and static destructors.
 __attribute__((destructor)) void report_at_exit() {
-  if (wanted_at_exit() && reporter.load(std::memory_order_relaxed) == getpid()) {
+  const int set = at_exit.load(std::memory_order_relaxed);
+  if ((set >= 0 ? set : leaks_wanted()) != 0 && reporter.load(std::memory_order_relaxed) == getpid()) {
     by_block_leak_report(STDERR_FILENO);
   }
 }

@@ -232,10 +232,7 @@ void* by_static_block_take(std::size_t stride) {
   if (stride <= small_stride) {
     block = slab_take(by_thread_blocks->current[stride / unit], stride);
   }
-  if (block == nullptr && (block = by_static_block_allocate(stride)) == nullptr) {
-    throw_bad_alloc();
-  }
-  return block;
+  return block != nullptr ? block : or_bad_alloc(by_static_block_allocate(stride));
 }
 
 void by_static_block_give(void* block, std::size_t stride) noexcept { by_static_block_free_checked(block, stride); }

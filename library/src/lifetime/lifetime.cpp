@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "blockyard/detail/type_record.hpp"
 #include "blockyard/heap.h"
 #include "heap/fault.hpp"
 #include "lifetime/temp.hpp"
@@ -23,20 +24,9 @@ void* allocate_persistent(std::size_t size, std::size_t alignment) {
   return alignment <= alignof(std::max_align_t) ? by_malloc(size) : by_aligned_alloc(alignment, size);
 }
 
-void* reallocate_persistent(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
-  if (alignment <= alignof(std::max_align_t)) {
-    return by_realloc(block, size);
-  }
-  if (reinterpret_cast<std::uintptr_t>(block) % alignment == 0 && size <= by_usable_size(block) &&
-      size >= by_usable_size(block) / 2) {
-    return block;
-  }
-  void* const fresh = by_aligned_alloc(alignment, size);
-  if (fresh != nullptr) {
-    std::memcpy(fresh, block, std::min(old_size, size));
-    by_free(block);
-  }
-  return fresh;
+bool fits_persistent(const void* block, std::size_t size, std::size_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(block) % alignment == 0 && size <= by_usable_size(block) &&
+         size >= by_usable_size(block) / 2;
 }
 
 void* refuse() {
@@ -47,11 +37,7 @@ void* refuse() {
 template <Lifetime which>
 class LifetimeResource : public std::pmr::memory_resource {
   void* do_allocate(std::size_t size, std::size_t alignment) override {
-    void* const block = blockyard::allocate(size, alignment, which);
-    if (block == nullptr) {
-      throw std::bad_alloc();
-    }
-    return block;
+    return block::or_bad_alloc(blockyard::allocate(size, alignment, which));
   }
   void do_deallocate(void* block, std::size_t size, std::size_t) override {
     if constexpr (which == Lifetime::temp) {
@@ -120,15 +106,25 @@ void* by_lifetime_realloc(void* block, size_t old_size, size_t size, size_t alig
   if (block == nullptr) {
     return by_lifetime_alloc(size, alignment, which);
   }
-  switch (which) {
-    case BY_TEMP:
-      return lifetime::reallocate_temp(block, old_size, size, alignment);
-    case BY_TEMP_JOB:
-      return lifetime::reallocate_job(block, old_size, size, alignment);
-    case BY_PERSISTENT:
-      return reallocate_persistent(block, old_size, size, alignment);
+  bool stays = false;
+  if (which == BY_TEMP) {
+    stays = lifetime::resize_temp(block, old_size, size, alignment);
+  } else if (which == BY_TEMP_JOB) {
+    stays = lifetime::resize_job(block, old_size, size, alignment);
+  } else if (which == BY_PERSISTENT && alignment <= alignof(std::max_align_t)) {
+    return by_realloc(block, size);
+  } else if (which == BY_PERSISTENT) {
+    stays = fits_persistent(block, size, alignment);
   }
-  return refuse();
+  void* const resized = stays ? block : by_lifetime_alloc(size, alignment, which);
+  if (resized != nullptr && !stays) {
+    std::memcpy(resized, block, std::min(old_size, size));
+    by_lifetime_free(block, which);
+    if (which == BY_TEMP_JOB) {
+      lifetime::drop_padding(resized, size);
+    }
+  }
+  return resized;
 }
 
 void by_frame_end(uint64_t budget_ns) {

@@ -124,29 +124,6 @@ std::size_t used_bytes(by_rewindable* arena) {
   return sum;
 }
 
-// With checks, ends the process when a rewind and an allocation overlap.
-class Inside {
- public:
-  explicit Inside(by_rewindable* arena) : arena_(lifetime::has_checks() ? arena : nullptr) {
-    if (arena_ != nullptr) {
-      arena_->inside.fetch_add(1);
-      if (arena_->rewinding.load()) {
-        heap::report_fault("an arena was allocated from while another thread rewinds it", arena_);
-      }
-    }
-  }
-  ~Inside() {
-    if (arena_ != nullptr) {
-      arena_->inside.fetch_sub(1);
-    }
-  }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-
- private:
-  by_rewindable* arena_;
-};
-
 void* allocate_inside(by_rewindable* arena, std::size_t bytes, std::size_t alignment) {
   const std::size_t need = bytes + alignment;
   for (;;) {
@@ -216,9 +193,19 @@ void* by_rewindable_alloc(by_rewindable* arena, size_t size, size_t alignment) {
     errno = ESTALE;
     return nullptr;
   }
-  const Inside inside(arena);
+  // With checks, the process ends when a rewind and an allocation overlap.
+  const bool checks = lifetime::has_checks();
+  if (checks) {
+    arena->inside.fetch_add(1);
+    if (arena->rewinding.load()) {
+      heap::report_fault("an arena was allocated from while another thread rewinds it", arena);
+    }
+  }
   const std::size_t bytes = size + (size == 0);
   void* const block = allocate_inside(arena, bytes, alignment);
+  if (checks) {
+    arena->inside.fetch_sub(1);
+  }
   if (block != nullptr) {
     lifetime::show_fresh(block, bytes);
   }

@@ -371,7 +371,7 @@ void end_temp_frame(ThreadState* state) {
   start_region(state);
 }
 
-void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
+bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
   const std::size_t old_bytes = old_size + (old_size == 0);
   const std::size_t bytes = size + (size == 0);
   TempRegion& region = by_temp_region;
@@ -383,18 +383,11 @@ void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::
       note_peak(region);
       go_on_at(region, behind_block(region, address, bytes, alignment));
       region.last = address;
-      return block;
+      return true;
     }
-    if (bytes <= old_bytes && !is_watched()) {
-      return block;
-    }
+    return bytes <= old_bytes && !is_watched();
   }
-  void* const fresh = temp_allocate(size, alignment);
-  if (fresh != nullptr) {
-    std::memcpy(fresh, block, std::min(old_size, size));
-    temp_deallocate(block);
-  }
-  return fresh;
+  return false;
 }
 
 void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {

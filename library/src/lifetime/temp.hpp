@@ -11,6 +11,7 @@ void end_temp_frame(ThreadState* state);
 /// Whether the calling thread allocated nothing in this frame.
 bool is_frame_empty(ThreadState* state);
 
-void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
+/// Resizes a block where it lies. False: it has to move.
+bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
 
 }  // namespace blockyard::lifetime

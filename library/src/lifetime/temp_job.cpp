@@ -232,30 +232,25 @@ void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignme
 
 void free_outside(void* block) { release_slow(block); }
 
-void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
+bool resize_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
   const std::size_t old_bytes = old_size + (old_size == 0);
   const std::size_t bytes = size + (size == 0);
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   if (address % alignment == 0 && header_of(block)->kind == BlockKind::live) {
     if (address + old_bytes == by_job_cursor.next && bytes <= largest_shared && bytes <= by_job_cursor.end - address) {
       by_job_cursor.next = address + bytes;
-      return block;
+      return true;
     }
-    if (size <= old_size) {  // not `bytes`: a block of size 0 may have no byte
-      return block;
-    }
+    return size <= old_size;  // not `bytes`: a block of size 0 may have no byte
   }
-  void* const fresh = temp_job_allocate(size, alignment);
-  if (fresh != nullptr) {
-    std::memcpy(fresh, block, std::min(old_size, size));
-    temp_job_deallocate(block);
-    // Drops the padding behind a block of the newest chunk, so that it can grow in place.
-    const std::uintptr_t fresh_end = reinterpret_cast<std::uintptr_t>(fresh) + bytes;
-    if (by_job_cursor.next - fresh_end < alignof(std::max_align_t)) {
-      by_job_cursor.next = fresh_end;
-    }
+  return false;
+}
+
+void drop_padding(const void* block, std::size_t size) {
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(block) + size + (size == 0);
+  if (by_job_cursor.next - end < alignof(std::max_align_t)) {
+    by_job_cursor.next = end;
   }
-  return fresh;
 }
 
 void retire_job_chunks(JobCursor& cursor) {

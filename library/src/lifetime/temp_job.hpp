@@ -13,7 +13,10 @@ void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignme
 /// Frees such a block.
 void free_outside(void* block);
 
-void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
+/// Resizes a block where it lies. False: it has to move.
+bool resize_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
+/// Drops the padding behind a block of the newest chunk, so that it can grow in place.
+void drop_padding(const void* block, std::size_t size);
 
 /// Gives up all chunks that a cursor owns. Its thread calls it.
 void retire_job_chunks(JobCursor& cursor);

@@ -33,14 +33,18 @@ extern "C" {
 BY_API void by_block_record_type(TypeRecord* record) noexcept;
 }
 
-/// Throws std::bad_alloc, out of line.
+/// These throw the exception that they name, out of line.
 [[noreturn]] BY_API void throw_bad_alloc();
-/// Throws std::bad_array_new_length, out of line.
 [[noreturn]] BY_API void throw_bad_array_new_length();
-/// Throws std::invalid_argument with this text, out of line.
 [[noreturn]] BY_API void throw_invalid_argument(const char* what);
-/// Throws std::out_of_range with this text, out of line.
 [[noreturn]] BY_API void throw_out_of_range(const char* what);
+/// `block`, or std::bad_alloc where that is null.
+inline void* or_bad_alloc(void* block) {
+  if (block == nullptr) [[unlikely]] {
+    throw_bad_alloc();
+  }
+  return block;
+}
 
 struct TypeRecord {
   std::string_view name;

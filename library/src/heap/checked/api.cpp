@@ -189,6 +189,16 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   return block;
 }
 
+void* allocate_zeroed(std::size_t count, std::size_t size, ThreadHeap* own) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const block = allocate(block_alignment, bytes, own);
+  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+}
+
 // What is wrong with a pointer that is no live block; `doing` begins the sentence.
 [[noreturn]] void report_not_live(const char* doing, const void* pointer) {
   char sentence[200];
@@ -454,15 +464,7 @@ void by_free_sized(void* block, size_t size) {
   checked::deallocate(block, "free of");
 }
 
-void* by_calloc(size_t count, size_t size) {
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  void* const block = checked::allocate(block_alignment, bytes);
-  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
-}
+void* by_calloc(size_t count, size_t size) { return checked::allocate_zeroed(count, size, nullptr); }
 
 void* by_realloc(void* block, size_t size) { return checked::reallocate(block, size); }
 void* by_aligned_alloc(size_t alignment, size_t size) { return checked::allocate(alignment, size); }
@@ -483,13 +485,7 @@ void* by_arena_alloc(by_arena* heap, size_t size) {
   return checked::allocate(block_alignment, size, reinterpret_cast<ThreadHeap*>(heap));
 }
 void* by_arena_calloc(by_arena* heap, size_t count, size_t size) {
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  void* const block = by_arena_alloc(heap, bytes);
-  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  return checked::allocate_zeroed(count, size, reinterpret_cast<ThreadHeap*>(heap));
 }
 void* by_arena_aligned_alloc(by_arena* heap, size_t alignment, size_t size) {
   return checked::allocate(alignment, size, reinterpret_cast<ThreadHeap*>(heap));
