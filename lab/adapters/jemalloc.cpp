@@ -1,7 +1,5 @@
 /// jemalloc: its own malloc family, loaded beside the process's. Prefaulted: decay is off (allocators.toml), and the
 /// extents of every arena come from one populated region, through jemalloc's extent hooks.
-#include <sys/mman.h>
-
 #include <string>
 
 #include "support/library_adapter.hpp"
@@ -29,23 +27,12 @@ struct ExtentHooks {
                 unsigned arena);
 };
 
-void* map_aligned(size_t size, size_t alignment) {
-  const size_t reserve = size + alignment;
-  void* memory = mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  const auto base = reinterpret_cast<uintptr_t>(memory);
-  const uintptr_t at = (base + alignment - 1) & ~(uintptr_t{alignment} - 1);
-  if (at > base) munmap(memory, at - base);
-  if (base + reserve > at + size) munmap(reinterpret_cast<void*>(at + size), base + reserve - at - size);
-  return reinterpret_cast<void*>(at);
-}
-
 void* extent_alloc(ExtentHooks*, void* wanted, size_t size, size_t alignment, bool* zero, bool* commit, unsigned) {
   if (wanted != nullptr) return nullptr;
   *zero = true;
   *commit = true;
   void* extent = region.take(size, alignment);
-  return extent != nullptr ? extent : map_aligned(size, alignment);
+  return extent != nullptr ? extent : blockyard::adapters::map_aligned(size, alignment);
 }
 // Declined: jemalloc then keeps the extent and reuses it.
 bool extent_dalloc(ExtentHooks*, void*, size_t, bool, unsigned) { return true; }

@@ -72,7 +72,7 @@ class Planning : public testing::Test {
     planner.add(events.all(), preamble_events);
     planned.facts = planner.finish(true);
     planned.frames = planner.frames();
-    for (std::size_t i = 0; i < planner.pair().size(); ++i) planned.pair.push_back(planner.pair()[i]);
+    planned.pair.assign(planner.pair().begin(), planner.pair().end());
     const PlanFile file(path_.string());
     for (std::size_t thread = 0; thread < file.threads().size(); ++thread) {
       const std::uint32_t name = file.threads()[thread].journal_thread;

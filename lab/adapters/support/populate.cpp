@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <span>
+#include <utility>
 
 namespace blockyard::adapters {
 namespace {
@@ -15,30 +17,9 @@ constexpr std::array<size_t, 23> small_sizes = {16,  32,  48,  64,  80,   96,   
 constexpr std::array<size_t, 5> large_sizes = {size_t{64} << 10, size_t{256} << 10, size_t{1} << 20, size_t{2} << 20,
                                                size_t{4} << 20};
 
-/// The blocks taken so far. Mapped, because std::vector may use the allocator under test.
-class Blocks {
- public:
-  explicit Blocks(size_t capacity) : capacity_(capacity) {
-    void* memory = mmap(nullptr, capacity * sizeof(void*), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    blocks_ = memory == MAP_FAILED ? nullptr : static_cast<void**>(memory);
-  }
-  Blocks(const Blocks&) = delete;
-  Blocks& operator=(const Blocks&) = delete;
-  ~Blocks() {
-    if (blocks_ != nullptr) munmap(blocks_, capacity_ * sizeof(void*));
-  }
-
-  bool push(void* block) {
-    if (blocks_ == nullptr || count_ == capacity_) return false;
-    blocks_[count_++] = block;
-    return true;
-  }
-  void* pop() { return count_ == 0 ? nullptr : blocks_[--count_]; }
-
- private:
-  size_t capacity_;
-  size_t count_ = 0;
-  void** blocks_ = nullptr;
+/// The last block taken, which begins with the one before it: a list elsewhere may use the allocator under test.
+struct Taken {
+  Taken* before;
 };
 
 void touch(void* block, size_t size) {
@@ -47,16 +28,13 @@ void touch(void* block, size_t size) {
   bytes[size - 1] = 0;
 }
 
-bool take(const by_adapter& adapter, std::span<const size_t> sizes, uint64_t bytes_each, Blocks& blocks) {
+bool take(const by_adapter& adapter, std::span<const size_t> sizes, uint64_t bytes_each, Taken*& last) {
   for (const size_t size : sizes) {
     for (uint64_t taken = 0; taken < bytes_each; taken += size) {
       void* block = adapter.allocate(size);
       if (block == nullptr) return false;
       touch(block, size);
-      if (!blocks.push(block)) {
-        adapter.free(block);
-        return false;
-      }
+      last = new (block) Taken{last};
     }
   }
   return true;
@@ -73,30 +51,33 @@ void populate_by_use(const by_adapter& adapter, uint64_t bytes, uint64_t largest
   const uint64_t small_bytes = large.empty() ? bytes : bytes / 4;
   const uint64_t small_each = small.empty() ? 0 : small_bytes / small.size();
   const uint64_t large_each = large.empty() ? 0 : (bytes - small_bytes) / large.size();
-  size_t capacity = small.size() + large.size();
-  for (const size_t size : small) capacity += small_each / size;
-  for (const size_t size : large) capacity += large_each / size;
-  Blocks blocks(capacity);
+  Taken* last = nullptr;
   // Large blocks first: an allocator that carves upwards then has the small blocks' pages at its top, where it takes
   // memory next.
-  if (take(adapter, large, large_each, blocks)) take(adapter, small, small_each, blocks);
-  while (void* block = blocks.pop()) adapter.free(block);
+  if (take(adapter, large, large_each, last)) take(adapter, small, small_each, last);
+  while (last != nullptr) adapter.free(std::exchange(last, last->before));
+}
+
+void* map_aligned(size_t size, size_t alignment) {
+  const size_t reserve = size + alignment;
+  void* memory = mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  const auto base = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t at = (base + alignment - 1) & ~(uintptr_t{alignment} - 1);
+  if (at > base) munmap(memory, at - base);
+  if (base + reserve > at + size) munmap(reinterpret_cast<void*>(at + size), base + reserve - at - size);
+  return reinterpret_cast<void*>(at);
 }
 
 bool PopulatedRegion::reserve(uint64_t bytes) {
   // Aligned to 64 MiB, the largest alignment that an allocator asks for (mimalloc, for its arenas).
   constexpr size_t region_alignment = size_t{64} << 20;
   const size_t size = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  void* memory = mmap(nullptr, size + region_alignment, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  const auto base = reinterpret_cast<uintptr_t>(memory);
-  begin_ = (base + region_alignment - 1) & ~(region_alignment - 1);
+  void* memory = map_aligned(size, region_alignment);
+  if (memory == nullptr) return false;
+  begin_ = reinterpret_cast<uintptr_t>(memory);
   end_ = begin_ + size;
-  if (begin_ > base) munmap(memory, begin_ - base);
-  if (base + size + region_alignment > end_)
-    munmap(reinterpret_cast<void*>(end_), base + size + region_alignment - end_);
-  touch(begin(), size);
+  touch(memory, size);
   next_.store(begin_, std::memory_order_relaxed);
   return true;
 }

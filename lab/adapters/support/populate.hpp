@@ -20,6 +20,10 @@ namespace blockyard::adapters {
 /// leaves out larger sizes, for allocators that keep those apart; the smaller ones then get all of the bytes.
 void populate_by_use(const by_adapter& adapter, uint64_t bytes, uint64_t largest_block = UINT64_MAX);
 
+/// Fresh zeroed memory at a multiple of `alignment`, which is a power of two and no less than a page; nullptr when the
+/// system refuses.
+void* map_aligned(size_t size, size_t alignment);
+
 /// For allocators that can be given a source of memory: one mapping, populated page by page when reserved, and carved
 /// upwards without asking the operating system.
 class PopulatedRegion {

@@ -58,8 +58,7 @@ void write_events(const std::string& folder, const Planner& planner) {
   AtomicFile file(folder + "/events.npz");
   NpzWriter npz(file);
   npz.begin("pair", "'<u4'", planner.pair().size());
-  planner.pair().for_each_piece(
-      [&](const std::uint32_t* first, std::size_t count) { npz.add(first, count * sizeof *first); });
+  npz.add(planner.pair().data(), planner.pair().size_bytes());
   const auto frames = [&](const char* name, const char* descr, auto value_of) {
     npz.begin(name, descr, planner.frames().size());
     for (const FrameMark& frame : planner.frames()) {

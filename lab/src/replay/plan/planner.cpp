@@ -20,10 +20,6 @@ std::string seconds(std::uint64_t ns) {
 // Far enough ahead that the table's cache line has arrived when its turn comes.
 constexpr std::size_t lookups_ahead = 12;
 
-std::uint64_t touched_block(const Event& event) {
-  return event.kind == Kind::reallocate ? event.old_block : event.block;
-}
-
 std::uint8_t alignment_log2(const Event& event) {
   if (event.kind != Kind::allocate_aligned || event.alignment <= (1u << natural_alignment_log2)) {
     return natural_alignment_log2;
@@ -56,7 +52,7 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
   preamble_events_ = preamble_events;
   for (std::size_t at = 0; at < events.size(); ++at) {
     const Event& event = events[at];
-    if (at + lookups_ahead < events.size()) slot_of_block_.prefetch(touched_block(events[at + lookups_ahead]) + 1);
+    if (at + lookups_ahead < events.size()) slot_of_block_.prefetch(ended_block(events[at + lookups_ahead]) + 1);
     const std::uint64_t index = pair_.size();
     const bool measured = index >= preamble_events && event.time_ns >= from_ns_;
     if (measured && options_.to_s && event.time_ns >= to_ns_) {

@@ -62,7 +62,7 @@ class Planner {
 
   /// What events.npz holds, after finish(). pair() has for each event number the event that frees its block, for a free
   /// the event that gave its block, or `none`. A reallocate has its new block's end.
-  [[nodiscard]] const FileArray<std::uint32_t>& pair() const { return pair_; }
+  [[nodiscard]] std::span<const std::uint32_t> pair() const { return pair_.all(); }
   [[nodiscard]] const std::vector<FrameMark>& frames() const { return frames_; }
   /// The phases of the stretch, in order; the first may have begun before it.
   [[nodiscard]] const std::vector<PhaseMark>& phases() const { return phases_; }
@@ -109,7 +109,7 @@ class Planner {
   std::vector<Block> blocks_;                      ///< by slot
   std::uint64_t next_block_ = 0;                   ///< the journal's number of the block that comes next
   journal::FlatMap<std::uint32_t> slot_of_block_;  ///< blocks alive: by their number plus 1
-  FileArray<std::uint32_t> pair_;
+  FileArray pair_;
   std::vector<FrameMark> frames_;
   std::vector<PhaseMark> phases_;
   std::vector<std::uint64_t> last_ns_;  ///< by thread: time of its last op
