@@ -58,10 +58,12 @@ def path(name: str) -> Path:
 
 
 def arguments(given: Mapping[str, Any]) -> list[str]:
-    """Options as a native program takes them: each with its value, or once with each of several; a switch that is on
-    by itself. What is None or off is left out."""
+    """Options as a native program takes them, by their own names or by those of parameters (`join_realloc`, `from_`):
+    each with its value, or once with each of several; a switch that is on by itself. What is None or off is left out.
+    """
     found: list[str] = []
-    for option, value in given.items():
+    for name, value in given.items():
+        option = name if name.startswith("-") else f"--{name.rstrip('_').replace('_', '-')}"
         for one in value if isinstance(value, list | tuple) else [value]:
             if one is not None and one is not False:
                 found += [option] if one is True else [option, str(one)]

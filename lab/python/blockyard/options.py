@@ -114,13 +114,9 @@ def output_folder(text: str, *, required: bool = True, old: Iterable[str] = ()) 
 def stretch(command: Callable) -> Callable:
     """`--from` and `--to`: seconds of the journal's own clock, in every verb that has them."""
     end = click.option(
-        "--to",
-        "to_s",
-        type=Seconds(min=0, min_open=True),
-        metavar="S",
-        help="Up to this second of the journal.  [its end]",
+        "--to", type=Seconds(min=0, min_open=True), metavar="S", help="Up to this second of the journal.  [its end]"
     )
     begin = click.option(
-        "--from", "from_s", type=Seconds(min=0), metavar="S", help="From this second of the journal on.  [its start]"
+        "--from", "from_", type=Seconds(min=0), metavar="S", help="From this second of the journal on.  [its start]"
     )
     return begin(end(command))

@@ -28,20 +28,10 @@ from blockyard import journal_tool, native, options
 @click.option("--addresses", is_flag=True, help="Keep the program's pointers in a .byj.")
 @options.overwrite
 @options.as_json
-def command(
-    journal: Path,
-    output: Path,
-    plain: bool,
-    join_realloc: bool,
-    anonymous: bool,
-    addresses: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
+def command(journal: Path, output: Path, force: bool, as_json: bool, **how: bool) -> None:
     """Write JOURNAL in another form: .byj, or text with an event per line.
 
     JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording. Nothing is lost from .byj to text and
     back, unless --plain.
     """
-    given = {"--plain": plain, "--join-realloc": join_realloc, "--anonymous": anonymous, "--addresses": addresses}
-    journal_tool.write("convert", journal, output, native.arguments(given), force=force, as_json=as_json)
+    journal_tool.write("convert", journal, output, native.arguments(how), force=force, as_json=as_json)

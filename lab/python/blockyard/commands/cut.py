@@ -16,12 +16,11 @@ from blockyard import journal_tool, native, options
 @options.stretch
 @options.overwrite
 @options.as_json
-def command(journal: Path, output: Path, from_s: float | None, to_s: float | None, force: bool, as_json: bool) -> None:
+def command(journal: Path, output: Path, force: bool, as_json: bool, **stretch: float | None) -> None:
     """Write a stretch of JOURNAL as a journal of its own.
 
     The blocks alive where the stretch begins come first, as its preamble: a replay restores them and measures none.
     Of a journal whose end is missing, what is whole is kept. Of one that is damaged, what of the stretch lies before
     the damage is written, and the command says so and exits with 1.
     """
-    stretch = native.arguments({"--from": from_s, "--to": to_s})
-    journal_tool.write("cut", journal, output, stretch, force=force, as_json=as_json)
+    journal_tool.write("cut", journal, output, native.arguments(stretch), force=force, as_json=as_json)

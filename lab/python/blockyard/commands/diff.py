@@ -3,6 +3,7 @@
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -63,18 +64,13 @@ Examples:
 def command(
     before: Path,
     after: Path,
-    by: str,
     metric: str,
     totals: bool,
     gates: tuple[str, ...],
     limit: int,
-    through: str | None,
-    skip: str | None,
-    wrappers: bool,
-    from_s: float | None,
-    to_s: float | None,
     as_json: bool,
     junit_path: str | None,
+    **given: Any,
 ) -> None:
     """Compare the sites of two recordings: those that appeared, vanished, grew or shrank by more than 2 %.
 
@@ -85,7 +81,6 @@ def command(
 
     files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, junit_path)
     chosen = [recording_diff.parse_gate(text) for text in gates]
-    given = {"--by": by, "--wrappers": wrappers, "--through": through, "--skip": skip, "--from": from_s, "--to": to_s}
     old, new = (sites_tool.listing(journal, given) for journal in (before, after))
     for journal, listing in ((before, old), (after, new)):
         if not listing["all"]["allocations"]:

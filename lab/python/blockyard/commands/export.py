@@ -1,6 +1,7 @@
 """`blockyard export`: sites and time lines for other tools."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -51,24 +52,14 @@ Examples:
 @sites_tool.through
 @options.stretch
 @options.overwrite
-def command(
-    journal: Path,
-    output: Path,
-    form: str | None,
-    weight: str,
-    through: str | None,
-    from_s: float | None,
-    to_s: float | None,
-    force: bool,
-) -> None:
+def command(journal: Path, output: Path, form: str | None, **given: Any) -> None:
     """Write the sites of JOURNAL, or its time line, in a form that other tools read.
 
     pprof, folded stacks and speedscope hold allocations and bytes by stack, and what is alive at the end: with --to, at
     that second. The trace holds frames, phases and memory over time; it needs no call stacks.
     """
     journal_tool.refuse_standard_output(output)
-    given = {"-o": output, "--as": form or _form_of(output), "--weight": weight, "--through": through}
-    given |= {"--force": force, "--from": from_s, "--to": to_s}
+    given |= {"-o": output, "--as": form or _form_of(output)}
     sites_tool.call(["export", journal, *native.arguments(given)])
     click.echo(f"{output}: {sites_tool.size(output.stat().st_size)}")
 

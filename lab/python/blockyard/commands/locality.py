@@ -2,8 +2,9 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -58,16 +59,7 @@ Example: blockyard locality --preset study -o locality
 )
 @options.output_folder("Where files and pictures go: new, empty, or an earlier result of this command.")
 def command(
-    allocators: tuple[str, ...],
-    count: int,
-    size: int,
-    align: int,
-    temp_region: int | None,
-    aged: bool,
-    preset: str | None,
-    repeats: int,
-    draw: Path | None,
-    output: Path,
+    allocators: tuple[str, ...], preset: str | None, repeats: int, draw: Path | None, output: Path, **given: Any
 ) -> None:
     """Allocate many equal blocks and free them: how long, and how far apart.
 
@@ -75,14 +67,14 @@ def command(
     locality.csv with the table, and pictures of times, distances and buckets.
     """
     if draw is not None:
-        _refuse_measuring()
+        _refuse("--draw measures nothing, so {} can't go with it", lambda name: name not in ("draw", "output"))
         _draw(draw, output)
         return
     if preset is not None:
-        _refuse_beside_preset()
-    if align & (align - 1):
-        raise UserError(f"--align {align} is not a power of two")
-    test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
+        _refuse("--preset sets {} itself; leave one of the two out", lambda name: name in _STUDY)
+    if given["align"] & (given["align"] - 1):
+        raise UserError(f"--align {given['align']} is not a power of two")
+    test = Test(**(_STUDY if preset == "study" else given))
     console = terminal.for_tables()
     errors = Console(stderr=True, highlight=False)
     _refuse_foreign(output, (output / _TABLE).is_file())
@@ -92,7 +84,7 @@ def command(
     if not chosen:
         raise UserError("none of these allocators can be had here")
     _refuse_file_names([one.name for one in chosen])
-    if temp_region is not None and "temp" not in [one.name for one in chosen]:
+    if given["temp_region"] is not None and "temp" not in [one.name for one in chosen]:
         raise UserError("--temp-region is the size of temp's region, and temp is not among the allocators")
     with _filled(output):  # before the measuring: what can't be written is said at once
         pass
@@ -124,26 +116,13 @@ def command(
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
 
 
-def _refuse_measuring() -> None:
-    """Options that say what to measure, beside one that says to measure nothing."""
-    for name, option in _given():
-        if name not in ("draw", "output"):
-            raise UserError(f"--draw measures nothing, so {option} can't go with it")
-
-
-def _refuse_beside_preset() -> None:
-    for name, option in _given():
-        if name in _STUDY:
-            raise UserError(f"--preset sets {option} itself; leave one of the two out")
-
-
-def _given() -> Iterator[tuple[str, str]]:
-    """Name and spelling of each option that stands in the command line."""
+def _refuse(sentence: str, wrong: Callable[[str], bool]) -> None:
+    """Options that stand in the command line beside one that makes them meaningless."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            yield name, parameter.opts[-1]
+        if wrong(name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UserError(sentence.format(parameter.opts[-1]))
 
 
 def _draw(source: Path, output: Path) -> None:

@@ -20,7 +20,6 @@ _MOST_LISTED = 12
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.option(
     "--debug-dir",
-    "folders",
     multiple=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
@@ -34,15 +33,14 @@ _MOST_LISTED = 12
 )
 @click.option("--debuginfod", is_flag=True, help="Ask the servers in DEBUGINFOD_URLS for what is missing.")
 @options.as_json
-def command(journal: Path, folders: tuple[Path, ...], perf_map: Path | None, debuginfod: bool, as_json: bool) -> None:
+def command(journal: Path, as_json: bool, **given: Any) -> None:
     """Find functions, files and lines for the call stacks of JOURNAL and store them in it.
 
     JOURNAL can then be read on a machine without the program. 'blockyard record' does this when a recording ends,
     unless --no-names. Files are found by build-id, so that names of another build are never used. No server is asked
     without --debuginfod.
     """
-    given = {"--json": True, "--debug-dir": folders, "--perf-map": perf_map, "--debuginfod": debuginfod}
-    result = json.loads(native.call("blockyard-names", [journal, *native.arguments(given)]))
+    result = json.loads(native.call("blockyard-names", [journal, *native.arguments({**given, "json": True})]))
     if as_json:
         journal_tool.print_json(result)
     else:

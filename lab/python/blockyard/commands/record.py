@@ -3,6 +3,7 @@
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -38,10 +39,9 @@ Examples:
 )
 @click.option("--after", type=Seconds(min=0), metavar="S", help="Begin S seconds after the program's start.")
 @click.option("--for", "length", type=Seconds(min=0, min_open=True), metavar="S", help="Stop after S seconds.")
-@click.option("--quit", "quit_", is_flag=True, help="End the program when the S seconds of --for are over.")
+@click.option("--quit", is_flag=True, help="End the program when the S seconds of --for are over.")
 @click.option(
     "--signal",
-    "signal_number",
     callback=_signal_number,
     metavar="NAME",
     help="Begin when the program receives this signal, stop at the next one, and so on.",
@@ -63,23 +63,15 @@ Examples:
 )
 @click.option("--verify-stacks", is_flag=True, help="Walk each stack again with libunwind; say what differs. Slow.")
 @click.option("--no-names", is_flag=True, help="Leave it to 'blockyard names' to name the calls.")
-@click.option("--force", is_flag=True, help="Replace journals that exist.")
+@click.option("--force", "overwrite", is_flag=True, help="Replace journals that exist.")
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
 def command(
     output: Path | None,
-    after: float | None,
-    length: float | None,
-    quit_: bool,
-    signal_number: int | None,
-    wait: bool,
-    frame_symbol: str | None,
-    addresses: bool,
+    command_line: tuple[str, ...],
     no_stacks: bool,
     stack_depth: int | None,
-    verify_stacks: bool,
     no_names: bool,
-    force: bool,
-    command_line: tuple[str, ...],
+    **given: Any,
 ) -> None:
     """Record every allocation of PROGRAM, with its frames, into a journal.
 
@@ -87,15 +79,16 @@ def command(
     would be 0 but a journal is missing or incomplete); a forked child and each program it executes get journals of
     their own, OUTPUT.PID.byj.
     """
-    if signal_number is not None and wait:
+    starts_later = given["wait"] or given["signal"] is not None
+    if given["signal"] is not None and given["wait"]:
         raise UserError("--signal and --wait both say when to begin; give one of them")
-    if after is not None and (wait or signal_number is not None):
+    if given["after"] is not None and starts_later:
         raise UserError("--after can't be combined with --wait or --signal: they say when to begin")
-    if quit_ and (length is None or wait or signal_number is not None):
+    if given["quit"] and (given["length"] is None or starts_later):
         raise UserError(
             "--quit ends the program when the time of --for is over; give --for S, without --wait or --signal"
         )
-    if no_stacks and verify_stacks:
+    if no_stacks and given["verify_stacks"]:
         raise UserError("--no-stacks leaves nothing to verify; drop it or --verify-stacks")
     if no_stacks and stack_depth is not None:
         raise UserError("--no-stacks keeps none of the calls that --stack-depth counts; give one of them")
@@ -104,17 +97,9 @@ def command(
     request = recording.Request(
         command=list(command_line),
         output=output or Path(Path(command_line[0]).name + ".byj"),
-        after=after,
-        length=length,
-        signal=signal_number,
-        wait=wait,
-        frame_symbol=frame_symbol,
-        addresses=addresses,
-        overwrite=force,
         stack_depth=0 if no_stacks else stack_depth or 64,
         names=not no_names,
-        verify_stacks=verify_stacks,
-        quit=quit_,
+        **given,
     )
     outcome = recording.run(request)
     for line in recording_summary.describe(outcome):

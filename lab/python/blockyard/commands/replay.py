@@ -70,8 +70,8 @@ def command(
     repeats: int | None,
     pace: str | None,
     touch: str | None,
-    from_s: float | None,
-    to_s: float | None,
+    from_: float | None,
+    to: float | None,
     untimed: bool | None,
     trace: bool | None,
     resume: bool,
@@ -85,7 +85,7 @@ def command(
     Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
     Runs that fail are reported at the end and the others go on; the exit code is 1 only when none succeeded.
     """
-    base = _base(journals, campaign_file, from_s, to_s)
+    base = _base(journals, campaign_file, from_, to)
     given = {
         "allocators": options.names(allocators) or None,
         "repeats": repeats,
@@ -100,7 +100,7 @@ def command(
     if base is None:
         if not resume:
             raise UserError("no journal was given; name at least one, or a campaign file with --campaign")
-        if chosen.keys() - {"repeats"} or chosen_options or part or from_s is not None or to_s is not None:
+        if chosen.keys() - {"repeats"} or chosen_options or part or from_ is not None or to is not None:
             raise UserError(
                 "--resume takes its options from the campaign, all but --repeats; name the journals too to have all "
                 "compared"

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -83,28 +84,7 @@ _VIEWS = {
 )
 @click.option("--pictures/--no-pictures", default=True, help="Draw pictures, or write tables alone.")
 @options.as_json
-def command(
-    directory: Path,
-    output: Path | None,
-    everything: bool,
-    allocators: tuple[str, ...],
-    recorded_with: str | None,
-    view: str | None,
-    by_size: bool,
-    allocations_csv: bool,
-    samples_parquet: bool | None,
-    from_s: float | None,
-    to_s: float | None,
-    journals: tuple[str, ...],
-    gross: bool,
-    html: bool,
-    advice: tuple[Path, ...],
-    pictures: bool,
-    fps: float | None,
-    thread: str | None,
-    skip: str | None,
-    as_json: bool,
-) -> None:
+def command(directory: Path, output: Path | None, view: str | None, as_json: bool, **given: Any) -> None:
     """Say whether allocation makes the program of the campaign in DIRECTORY miss frames, and whether another allocator
     would help.
 
@@ -118,35 +98,24 @@ def command(
       blockyard report results --all --by-size --html
       blockyard report results --advice advice
     """
-    if from_s is not None and to_s is not None and from_s >= to_s:
-        raise UserError(f"--pictures-from {from_s:g} is not before --pictures-to {to_s:g}")
-    if not pictures and (from_s is not None or to_s is not None):
+    begin, end = given["from_s"], given["to_s"]
+    if begin is not None and end is not None and begin >= end:
+        raise UserError(f"--pictures-from {begin:g} is not before --pictures-to {end:g}")
+    if not given["pictures"] and (begin is not None or end is not None):
         raise UserError("--pictures-from and --pictures-to zoom pictures, and --no-pictures draws none; leave one out")
     from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
 
-    wanted = ReportOptions(
-        everything,
-        _VIEWS[view] if view else (),
-        by_size,
-        allocations_csv,
-        everything if samples_parquet is None else samples_parquet,
-        pictures,
-        html or bool(advice),
-        gross,
-        from_s,
-        to_s,
-        journals,
-        options.names(allocators),
-        variants.current(recorded_with) if recorded_with else None,
-        fps=fps,
-        thread=thread,
-        skip=skip,
-        advice=advice,
-    )
+    given["allocators"] = options.names(given["allocators"])
+    if given["samples_parquet"] is None:
+        given["samples_parquet"] = given["everything"]
+    if given["recorded_with"]:
+        given["recorded_with"] = variants.current(given["recorded_with"])
+    given["html"] = given["html"] or bool(given["advice"])
+    wanted = ReportOptions(**given, views=_VIEWS[view] if view else ())
     if reading.is_advice(directory):
         output = output or directory / "report"
         campaign, pair = reading.replays(directory)
-        wanted = replace(wanted, html=True, advice=(*advice, directory), journals=journals or pair)
+        wanted = replace(wanted, html=True, advice=(*wanted.advice, directory), journals=wanted.journals or pair)
         directory = campaign
     with terminal.reading_bar() as tell:
         result = build(directory, output, wanted, tell)

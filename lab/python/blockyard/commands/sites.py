@@ -52,20 +52,7 @@ Examples:
 @options.stretch
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @options.as_json
-def command(
-    journal: Path,
-    by: str,
-    sort: str,
-    limit: int,
-    match: str | None,
-    through: str | None,
-    skip: str | None,
-    wrappers: bool,
-    from_s: float | None,
-    to_s: float | None,
-    as_csv: bool,
-    as_json: bool,
-) -> None:
+def command(journal: Path, as_csv: bool, as_json: bool, **given: Any) -> None:
     """Say which functions of the program allocate: how often, how much, within frames, at the peak and at the end.
 
     JOURNAL must hold call stacks, as 'blockyard record' keeps them. A site is the stack of an allocation, grouped by
@@ -73,10 +60,9 @@ def command(
     """
     if as_csv and as_json:
         raise UserError("--json and --csv can't both go to standard output")
-    given = {"--by": by, "--sort": sort, "--limit": limit, "--match": match, "--through": through, "--skip": skip}
-    result = sites_tool.listing(journal, {**given, "--wrappers": wrappers, "--from": from_s, "--to": to_s})
-    if from_s is not None and not result["all"]["allocations"] and sort not in ("peak", "end"):
-        raise UserError(f"{journal} has no allocation at or after {from_s:g} s that the options choose")
+    result = sites_tool.listing(journal, given)
+    if given["from_"] is not None and not result["all"]["allocations"] and given["sort"] not in ("peak", "end"):
+        raise UserError(f"{journal} has no allocation at or after {given['from_']:g} s that the options choose")
     if as_json:
         journal_tool.print_json(result)
         return
@@ -85,7 +71,7 @@ def command(
     if as_csv:
         click.echo(_csv(result), nl=False)
         return
-    for line in lines(journal, result, by, sort, wrappers):
+    for line in lines(journal, result, given["by"], given["sort"], given["wrappers"]):
         click.echo(line)
 
 
