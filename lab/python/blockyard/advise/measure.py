@@ -130,7 +130,7 @@ def _gain(name: str, groups: tuple[int, ...], runs: AllocatorRuns, cut: frames.F
     opened = figures.open_rows(runs, gross=False)
     by_frame = np.zeros((len(opened), 0))
     if isinstance(cut, frames.FrameCut) and cut.frames:
-        (series,) = frames.per_frame(runs.name, opened, [cut], runs.ticks_per_ns, looked_into=False)
+        (series,) = frames.per_frame(opened, [cut], runs.ticks_per_ns, looked_into=False)
         by_frame = series.as_run_ns + [_frame_ends(runs, run, cut) for run in runs.runs]
     slow = [int((rows.ticks(rows.rows) >= SLOW_NS * runs.ticks_per_ns).sum()) for rows in opened]
     return Gain(

@@ -248,9 +248,9 @@ def _item(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     said = _wrapped(f"{head}  {where}".rstrip(), indent="   ")
     for sentence in evidence(report, advice):
         said += _wrapped(sentence, "   ", "   ")
-    said += [f"     {line}" for line in code.cpp(advice).text().splitlines()]
+    said += [f"     {line}" for line in code.cpp(advice).splitlines()]
     if report["dotnet"]:
-        said += ["   In C#:"] + [f"     {line}" for line in code.csharp(advice).text().splitlines()]
+        said += ["   In C#:"] + [f"     {line}" for line in code.csharp(advice).splitlines()]
     return said
 
 

@@ -38,7 +38,7 @@ def _row(report: dict[str, Any], advice: dict[str, Any]) -> dict[str, Any]:
             size(advice["evidence"]["region_bytes"]),
         ],
         "evidence": text.evidence(report, advice),
-        "code": [code.cpp(advice).text(), *([code.csharp(advice).text()] if report["dotnet"] else [])],
+        "code": [code.cpp(advice), *([code.csharp(advice)] if report["dotnet"] else [])],
     }
 
 
