@@ -1,6 +1,6 @@
 // What all charts share: a uPlot in a box that follows its width and the theme, axes of time and of latency, and a tip
 // under the pointer.
-import { widthOf } from "./dom.js";
+import { make, widthOf } from "./dom.js";
 import { ink } from "./look.js";
 import { decadeWords } from "./words.js";
 
@@ -22,17 +22,8 @@ export function hideTip() {
 
 /// A tip's rows: [label, value] pairs below a title.
 export function tipTable(title, rows) {
-  const box = document.createElement("div");
-  const head = document.createElement("b");
-  head.textContent = title;
-  const table = document.createElement("table");
-  for (const [label, value] of rows) {
-    const row = table.insertRow();
-    row.insertCell().textContent = label;
-    row.insertCell().textContent = value;
-  }
-  box.append(head, table);
-  return box;
+  const cells = rows.map((row) => make("tr", {}, ...row.map((words) => make("td", {}, words))));
+  return make("div", {}, make("b", {}, title), make("table", {}, ...cells));
 }
 
 /// A chart in `element`; `describe()` gives uPlot's options and data, or a sentence where there is nothing to draw.

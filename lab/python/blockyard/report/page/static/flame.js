@@ -3,7 +3,7 @@
 // would be too slow for that (docs/design/statistics.md).
 import { chosenChange } from "./advice.js";
 import { hideTip, showTip, tipTable } from "./chart.js";
-import { say, widthOf } from "./dom.js";
+import { make, say, widthOf } from "./dom.js";
 import { ink, isDark } from "./look.js";
 import { modelIfReady } from "./model.js";
 import { change, section, state } from "./state.js";
@@ -30,7 +30,7 @@ const FLAME_FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 const HUES = [28, 205, 140, 320, 50, 262, 175, 0, 95, 235];
 
 const flameBox = document.getElementById("flame");
-const flameCanvas = document.createElement("canvas");
+const flameCanvas = make("canvas");
 const flameWords = document.getElementById("flame-words");
 const frameWords = document.getElementById("frame-words");
 const weighPick = document.getElementById("weigh");

@@ -6,6 +6,7 @@ import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
 import { nsOfStep } from "./model.js";
 import { allocatorNamed, section, setRange, shownAllocators, state } from "./state.js";
+import { firstPlace } from "./summary.js";
 import { duration, secondsWords } from "./words.js";
 
 const PIXELS_A_POINT = 4; // closer points make a carpet of a dozen lines
@@ -51,8 +52,9 @@ function describeFrames() {
   const allocators = shownAllocators().filter((one) => columns[`${one.name}/${state.view}`]);
   if (!allocators.length) return "None of the chosen allocators has frames.";
   const starts = columns.start;
-  const first = place(starts, state.from * 1e6);
-  const behind = place(starts, state.to * 1e6);
+  const [first, behind] = [state.from, state.to].map((edge) =>
+    firstPlace(starts.length, (at) => starts[at] >= edge * 1e6),
+  );
   if (behind <= first) return "No frame begins in this stretch of time.";
   const group = Math.ceil((behind - first) / Math.max(widthOf(framesElement) / PIXELS_A_POINT, 1));
   joinedPoints = group;
@@ -79,18 +81,6 @@ function describeFrames() {
       plugins: [lineTip(allocators, (x) => `frame at ${secondsWords(x, 1)}`, duration)],
     },
   };
-}
-
-/// Of rising numbers how many lie below.
-function place(starts, value) {
-  let low = 0;
-  let high = starts.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (starts[middle] < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function frameRange(plot) {

@@ -1,61 +1,21 @@
 // Colours, dashes and marks. No chart depends on colour alone: lines differ in dash and mark too, causes in shape.
 import { constants } from "./data.js";
+import { make } from "./dom.js";
 
-const LIGHT_LINES = [
-  "#0072b2",
-  "#d55e00",
-  "#00805e",
-  "#b3478f",
-  "#3d8fc4",
-  "#a87400",
-  "#1b3a6b",
-  "#7a2e00",
-  "#00594a",
-  "#6a4c93",
-  "#a0522d",
-  "#3f7d20",
-];
-const DARK_LINES = [
-  "#56b4f0",
-  "#ff9550",
-  "#2fd0a0",
-  "#f08fd0",
-  "#9fd4ff",
-  "#f0c040",
-  "#8fa8ff",
-  "#ffb48f",
-  "#70c0b0",
-  "#c0a4f0",
-  "#e0a080",
-  "#a8d870",
-];
-const DASHES = [
-  [],
-  [8, 3],
-  [2, 3],
-  [10, 3, 2, 3],
-  [5, 2],
-  [12, 4],
-  [2, 2, 6, 2],
-  [4, 4],
-  [1, 3],
-  [14, 2],
-  [6, 2, 2, 2],
-  [3, 6],
-];
-const MARKS = [
-  "circle",
-  "square",
-  "triangle",
-  "diamond",
-  "cross",
-  "plus",
-  "down",
-  "ring",
-  "box",
-  "star",
-  "bar",
-  "dash",
+/// Of each place the colour in a light and in a dark theme, the dash, and the mark.
+const LOOKS = [
+  ["#0072b2", "#56b4f0", [], "circle"],
+  ["#d55e00", "#ff9550", [8, 3], "square"],
+  ["#00805e", "#2fd0a0", [2, 3], "triangle"],
+  ["#b3478f", "#f08fd0", [10, 3, 2, 3], "diamond"],
+  ["#3d8fc4", "#9fd4ff", [5, 2], "cross"],
+  ["#a87400", "#f0c040", [12, 4], "plus"],
+  ["#1b3a6b", "#8fa8ff", [2, 2, 6, 2], "down"],
+  ["#7a2e00", "#ffb48f", [4, 4], "ring"],
+  ["#00594a", "#70c0b0", [1, 3], "box"],
+  ["#6a4c93", "#c0a4f0", [14, 2], "star"],
+  ["#a0522d", "#e0a080", [6, 2, 2, 2], "bar"],
+  ["#3f7d20", "#a8d870", [3, 6], "dash"],
 ];
 
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
@@ -82,48 +42,42 @@ export function ink(name) {
 
 /// How an allocator is drawn in every chart: by the place of its base, a variant of one dashed differently.
 export function lineStyle(allocator) {
-  const lines = isDark() ? DARK_LINES : LIGHT_LINES;
   if (allocator.null) return { colour: isDark() ? "#8a919c" : "#7b828d", dash: [1, 2], mark: "dash", width: 1.5 };
-  const place = allocator.place % lines.length;
+  const [light, dark, , mark] = LOOKS[allocator.place % LOOKS.length];
   const varied = allocator.variant !== "defaults" ? 5 : 0;
-  return {
-    colour: lines[place],
-    dash: DASHES[(place + varied) % DASHES.length],
-    mark: MARKS[place % MARKS.length],
-    width: 2,
-  };
+  const [, , dash] = LOOKS[(allocator.place + varied) % LOOKS.length];
+  return { colour: isDark() ? dark : light, dash, mark, width: 2 };
 }
+
+/// The lines of a mark, through points in halves of its size; arcs and rectangles are drawn as such.
+const MARK_LINES = {
+  triangle: [[0, -1.1, 1, 0.8, -1, 0.8, 0, -1.1]],
+  down: [[0, 1.1, 1, -0.8, -1, -0.8, 0, 1.1]],
+  diamond: [[0, -1.2, 1.2, 0, 0, 1.2, -1.2, 0, 0, -1.2]],
+  star: [[0, -1.3, 0.3, -0.3, 1.3, 0, 0.3, 0.3, 0, 1.3, -0.3, 0.3, -1.3, 0, -0.3, -0.3, 0, -1.3]],
+  cross: [
+    [-1, -1, 1, 1],
+    [-1, 1, 1, -1],
+  ],
+  plus: [
+    [-1.2, 0, 1.2, 0],
+    [0, -1.2, 0, 1.2],
+  ],
+  bar: [[0, -1.2, 0, 1.2]],
+  dash: [[-1.2, 0, 1.2, 0]],
+};
+const HOLLOW = ["ring", "box", "cross", "plus", "bar", "dash"];
 
 /// Draws one mark of about `size` pixels around a point, in the context's current colours.
 export function drawMark(context, mark, x, y, size) {
   const half = size / 2;
   const path = new Path2D();
-  let filled = true;
-  const lines = (...points) => {
-    for (const [i, [dx, dy]] of points.entries()) path[i ? "lineTo" : "moveTo"](x + dx * half, y + dy * half);
-  };
   if (mark === "circle" || mark === "ring") path.arc(x, y, half, 0, 2 * Math.PI);
   else if (mark === "square" || mark === "box") path.rect(x - half * 0.9, y - half * 0.9, size * 0.9, size * 0.9);
-  else if (mark === "triangle") lines([0, -1.1], [1, 0.8], [-1, 0.8], [0, -1.1]);
-  else if (mark === "down") lines([0, 1.1], [1, -0.8], [-1, -0.8], [0, 1.1]);
-  else if (mark === "diamond") lines([0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0], [0, -1.2]);
-  else if (mark === "star")
-    lines([0, -1.3], [0.3, -0.3], [1.3, 0], [0.3, 0.3], [0, 1.3], [-0.3, 0.3], [-1.3, 0], [-0.3, -0.3], [0, -1.3]);
-  else {
-    filled = false;
-    if (mark === "cross") {
-      lines([-1, -1], [1, 1]);
-      lines([-1, 1], [1, -1]);
-    }
-    if (mark === "plus") {
-      lines([-1.2, 0], [1.2, 0]);
-      lines([0, -1.2], [0, 1.2]);
-    }
-    if (mark === "bar") lines([0, -1.2], [0, 1.2]);
-    if (mark === "dash") lines([-1.2, 0], [1.2, 0]);
-  }
-  if (mark === "ring" || mark === "box") filled = false;
-  if (filled) context.fill(path);
+  for (const points of MARK_LINES[mark] ?? [])
+    for (let i = 0; i < points.length; i += 2)
+      path[i ? "lineTo" : "moveTo"](x + points[i] * half, y + points[i + 1] * half);
+  if (!HOLLOW.includes(mark)) context.fill(path);
   context.stroke(path);
 }
 
@@ -133,7 +87,7 @@ const swatches = new Map();
 export function swatchOf(allocator, use) {
   const key = `${use} ${allocator.name} ${isDark()}`;
   if (!swatches.has(key)) {
-    const canvas = document.createElement("canvas");
+    const canvas = make("canvas");
     drawSwatch(canvas, allocator);
     swatches.set(key, canvas);
   }
@@ -181,21 +135,15 @@ const classOfCause = Uint8Array.from({ length: 256 }, (_, cause) => {
 
 export const causeClass = (cause) => classOfCause[cause];
 
+/// The red, green and blue of `#rrggbb`.
+export const channelsOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+
 /// 256 colours from few to many events, as 0xAABBGGRR: one hue, lightness alone tells.
 export function densityRamp() {
-  const stops = isDark()
-    ? [
-        [44, 62, 88],
-        [66, 110, 160],
-        [120, 180, 235],
-        [235, 246, 255],
-      ]
-    : [
-        [190, 214, 236],
-        [107, 163, 214],
-        [33, 102, 172],
-        [4, 30, 66],
-      ];
+  const colours = isDark()
+    ? ["#2c3e58", "#426ea0", "#78b4eb", "#ebf6ff"]
+    : ["#bed6ec", "#6ba3d6", "#2166ac", "#041e42"];
+  const stops = colours.map(channelsOf);
   const ramp = new Uint32Array(256);
   for (let i = 0; i < 256; ++i) {
     const at = (i / 255) * (stops.length - 1);

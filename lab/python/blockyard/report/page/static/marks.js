@@ -1,6 +1,6 @@
 // The slowest events one by one: where their marks stand, how they are drawn, and which one is near a place.
 import { addOne } from "./density.js";
-import { CAUSES, causeClass, drawMark, ink, isDark } from "./look.js";
+import { CAUSES, causeClass, channelsOf, drawMark, ink, isDark } from "./look.js";
 import { modelIfReady, nsOfStep, pointsOf, STEPS_OF_LATENCY } from "./model.js";
 import { chosenTest } from "./stacks.js";
 import { change, state } from "./state.js";
@@ -36,8 +36,7 @@ export function themeMarks() {
     context.lineWidth = cause.mark === "cross" || cause.mark === "ring" ? 2 : 1;
     context.strokeStyle = cause.mark === "cross" || cause.mark === "ring" ? colour : ink("card");
     drawMark(context, cause.mark, 7, 7, cause.mark === "ring" ? 6 : 8);
-    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-    return { canvas, packed: packedColour(red, green, blue) };
+    return { canvas, packed: packedColour(...channelsOf(colour)) };
   });
 }
 

@@ -4,7 +4,7 @@ import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
 import { cursorSeconds } from "./stacks.js";
 import { change, section, shownAllocators, state } from "./state.js";
-import { bytesWords, secondsWords } from "./words.js";
+import { BYTE_UNITS, bytesWords, scaled, secondsWords } from "./words.js";
 
 const STEPS = 500;
 
@@ -99,10 +99,8 @@ function memoryRange(plot) {
 
 /// Of a whole number of a binary unit: `320 MiB`.
 function binaryWords(count) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let place = 0;
-  while (count >= 1024 && place + 1 < units.length) [count, place] = [count / 1024, place + 1];
-  return count === 0 ? "0" : `${+count.toFixed(2)} ${units[place]}`;
+  const [value, unit] = scaled(count, BYTE_UNITS, 1024, 1024);
+  return count === 0 ? "0" : `${+value.toFixed(2)} ${unit}`;
 }
 
 function byteSplits(low, high) {

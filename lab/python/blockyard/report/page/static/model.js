@@ -27,12 +27,12 @@ export const modelIfReady = (sectionNumber, name) => readyModels.get(`${sectionN
 function decodeModel(section, pack) {
   const cells = {};
   for (const operation of ["malloc", "free"]) {
-    const asRun = decodeCells(pack.columns, `${operation}_as_run`, section.columns);
+    const asRun = decodeBins(pack.columns, `${operation}_as_run`, section.columns);
     cells[`${operation}/as-run`] = asRun;
-    const byMachine = decodeCells(pack.columns, `${operation}_by_machine`, section.columns);
-    const returned = decodeCells(pack.columns, `${operation}_returned`, section.columns);
+    const byMachine = decodeBins(pack.columns, `${operation}_by_machine`, section.columns);
+    const returned = decodeBins(pack.columns, `${operation}_returned`, section.columns);
     cells[`${operation}/attributed`] = withCells(withCells(asRun, byMachine, -1), returned, +1);
-    cells[`${operation}/inherent`] = decodeCells(pack.columns, `${operation}_inherent`, section.columns);
+    cells[`${operation}/inherent`] = decodeBins(pack.columns, `${operation}_inherent`, section.columns);
   }
   return {
     cells,
@@ -44,19 +44,24 @@ function decodeModel(section, pack) {
   };
 }
 
-/// Cells `start[c]` up to `start[c + 1]` lie in column c, in rising order of bin.
-function decodeCells(columns, name, columnCount) {
+/// Cells `start[c]` up to `start[c + 1]` lie in column c; `place` says where, in rising order.
+export function decodeCells(columns, name, columnCount) {
   const occupied = columns[`${name}.occupied`];
   const gap = columns[`${name}.gap`];
   const start = new Uint32Array(columnCount + 1);
-  const bin = new Uint16Array(gap.length);
+  const place = new gap.constructor(gap.length);
   let at = 0;
   for (let column = 0; column < columnCount; ++column) {
     start[column] = at;
-    let place = 0;
-    for (const end = at + occupied[column]; at < end; ++at) bin[at] = place += gap[at];
+    let before = 0;
+    for (const end = at + occupied[column]; at < end; ++at) place[at] = before += gap[at];
   }
   start[columnCount] = at;
+  return { start, place };
+}
+
+function decodeBins(columns, name, columnCount) {
+  const { start, place: bin } = decodeCells(columns, name, columnCount);
   return { start, bin, count: columns[`${name}.count`] };
 }
 

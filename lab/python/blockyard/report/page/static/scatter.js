@@ -121,24 +121,20 @@ function listen() {
   );
   listenToFingers(element, () => chart.plot.over.getBoundingClientRect());
   element.addEventListener("dblclick", wholeRange);
-  element.addEventListener("pointermove", (event) => {
+  const nearest = (event) => {
     const model = modelIfReady(state.section, state.focus);
-    if (!chart.plot || !model) return;
-    const [x, y] = place(event);
-    const index = nearestMark(x, y);
+    const [x, y] = chart.plot ? place(event) : [];
+    return [model, chart.plot && model ? nearestMark(x, y) : -1];
+  };
+  element.addEventListener("pointermove", (event) => {
+    const [model, index] = nearest(event);
     if (index < 0) return hideTip();
-    showTip(
-      event.clientX,
-      event.clientY,
-      tipTable(`event ${countWords(model.singles.event[index])}`, eventRows(model, index)),
-    );
+    const title = `event ${countWords(model.singles.event[index])}`;
+    showTip(event.clientX, event.clientY, tipTable(title, eventRows(model, index)));
   });
   element.addEventListener("pointerleave", hideTip);
   element.addEventListener("click", (event) => {
-    const model = modelIfReady(state.section, state.focus);
-    if (!chart.plot || !model) return;
-    const [x, y] = place(event);
-    const index = nearestMark(x, y);
+    const [model, index] = nearest(event);
     if (index >= 0) change({ event: model.singles.event[index] }, "event");
   });
   element.addEventListener("keydown", (event) => {

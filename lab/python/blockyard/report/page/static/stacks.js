@@ -1,7 +1,7 @@
 // The call stacks of a section: as trees of functions, and what each stack did in a stretch of time. Cells hold the
 // sums of one stack in one short stretch (report/page/stacks.py); the times of the cells are each allocator's own.
 import { constants, facts, openPack } from "./data.js";
-import { columnRange, modelIfReady, pointsOf } from "./model.js";
+import { columnRange, decodeCells, modelIfReady, pointsOf } from "./model.js";
 import { state } from "./state.js";
 
 const stackPacks = new Map();
@@ -44,18 +44,8 @@ function decodeStacks({ columns, texts }, section) {
   };
 }
 
-/// Cells `start[c]` up to `start[c + 1]` lie in column c, in rising order of node.
 function decodeStackCells(columns, kind, columnCount) {
-  const gap = columns[`${kind}.gap`];
-  const start = new Uint32Array(columnCount + 1);
-  const node = new Uint32Array(gap.length);
-  let at = 0;
-  for (let column = 0; column < columnCount; ++column) {
-    start[column] = at;
-    let place = 0;
-    for (const end = at + columns[`${kind}.occupied`][column]; at < end; ++at) node[at] = place += gap[at];
-  }
-  start[columnCount] = at;
+  const { start, place: node } = decodeCells(columns, kind, columnCount);
   return { start, node, calls: columns[`${kind}.calls`], bytes: wideColumn(columns, `${kind}.bytes`) };
 }
 

@@ -115,27 +115,18 @@ export function readAddress() {
   if (["malloc", "free"].includes(words.get("op"))) state.operation = words.get("op");
   if (section().views.includes(words.get("view"))) state.view = words.get("view");
   if (names.includes(words.get("of"))) state.focus = words.get("of");
-  if (words.has("with"))
-    state.shown = new Set(
-      words
-        .get("with")
-        .split(",")
-        .filter((name) => names.includes(name)),
-    );
-  const [from, to] = (words.get("s") ?? "").split("-").map(Number);
+  const listed = (name, separator) => (words.get(name) ?? "").split(separator);
+  if (words.has("with")) state.shown = new Set(listed("with", ",").filter((name) => names.includes(name)));
+  const [from, to] = listed("s", "-").map(Number);
   if (from >= 0 && to > from && to <= endSeconds() * 1.001)
     Object.assign(state, { from, to: Math.min(to, endSeconds()) });
-  const [low, high] = (words.get("ns") ?? "").split("-").map(Number);
+  const [low, high] = listed("ns", "-").map(Number);
   if (low > 0 && high > low) Object.assign(state, { low, high });
   state.show = section().tables.some(({ name }) => name === words.get("show")) ? words.get("show") : "latency";
   const sort = words.get("sort");
   if (sort) Object.assign(state, { sort: sort.replace(/^-/, ""), rising: !sort.startsWith("-") });
-  state.hidden = new Set(
-    (words.get("hide") ?? "")
-      .split(",")
-      .filter((word) => /^\d$/.test(word))
-      .map(Number),
-  );
+  const hidden = listed("hide", ",").filter((word) => /^\d$/.test(word));
+  state.hidden = new Set(hidden.map(Number));
   if (/^\d+$/.test(words.get("event") ?? "")) state.event = Number(words.get("event"));
   state.weigh = weighable.includes(words.get("by")) ? words.get("by") : "calls";
   state.inverted = words.get("inverted") === "1";

@@ -73,7 +73,7 @@ function stretchSummary(model, first, behind) {
 }
 
 /// The first place below `behind` from which on a condition holds, else `behind`.
-function firstPlace(behind, holds) {
+export function firstPlace(behind, holds) {
   let low = 0;
   let high = behind;
   while (low < high) {

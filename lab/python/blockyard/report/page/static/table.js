@@ -2,6 +2,7 @@
 // stretch; the other tables are of the whole run, as the analysis made them (report/page/tables.py).
 import { NONE_CHOSEN } from "./chart.js";
 import { constants } from "./data.js";
+import { make, makeButton } from "./dom.js";
 import { swatchOf } from "./look.js";
 import { change, isWhole, section, shownAllocators, state } from "./state.js";
 import { countedSeconds, peakOf, summaryOf } from "./summary.js";
@@ -103,48 +104,35 @@ export function drawTable() {
   const columns = tableColumns();
   const rows = sortedRows(columns);
   const least = columns.map((column) => (column.marksLeast ? leastOf(column, rows) : null));
-  const head = document.createElement("thead");
-  const names = head.insertRow();
-  for (const column of columns) {
-    const cell = document.createElement("th");
-    cell.scope = "col";
-    cell.classList.toggle("words", Boolean(column.isText));
-    if (column.name === state.sort) cell.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = column.name;
-    if (column.title) button.title = column.title;
-    button.addEventListener("click", () =>
-      change({ sort: column.name, rising: column.name === state.sort ? !state.rising : true }, "sort"),
-    );
-    cell.append(button);
-    names.append(cell);
-  }
-  const body = document.createElement("tbody");
+  const names = make("tr", {}, ...columns.map(headCell));
   const seen = new Map(); // an allocator may have several rows, each with a swatch of its own
-  for (const one of rows) {
-    const row = body.insertRow();
+  const body = rows.map((one) => {
     const nth = (seen.get(one.allocator) ?? 0) + 1;
     seen.set(one.allocator, nth);
-    columns.forEach((column, place) => {
-      const cell = row.insertCell();
-      const value = column.value(one) ?? null;
-      if (place === 0) cell.append(swatchOf(one.allocator, `table ${nth}`));
-      cell.classList.toggle("words", Boolean(column.isText));
-      cell.append(column.words(value, one));
-      const small = column.small?.(one);
-      if (small) {
-        const line = document.createElement("small");
-        line.textContent = small;
-        cell.append(line);
-      }
-      if (least[place] !== null && value !== null && !one.allocator.null && value <= least[place])
-        cell.classList.add("least");
-    });
-  }
+    const cells = columns.map((column, place) => figureCell(column, one, least[place]));
+    cells[0].prepend(swatchOf(one.allocator, `table ${nth}`));
+    return make("tr", {}, ...cells);
+  });
   const focused = [...table.querySelectorAll("th button")].indexOf(document.activeElement);
-  table.replaceChildren(head, body);
+  table.replaceChildren(make("thead", {}, names), make("tbody", {}, ...body));
   if (focused >= 0) names.cells[focused]?.firstChild.focus();
+}
+
+function headCell({ name, title = "", isText }) {
+  const isSorted = name === state.sort;
+  const button = makeButton(name, title, () => change({ sort: name, rising: isSorted ? !state.rising : true }, "sort"));
+  const cell = make("th", { scope: "col", className: isText ? "words" : "" }, button);
+  if (isSorted) cell.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
+  return cell;
+}
+
+function figureCell(column, one, least) {
+  const value = column.value(one) ?? null;
+  const cell = make("td", { className: column.isText ? "words" : "" }, column.words(value, one));
+  const small = column.small?.(one);
+  if (small) cell.append(make("small", {}, small));
+  if (least !== null && value !== null && !one.allocator.null && value <= least) cell.classList.add("least");
+  return cell;
 }
 
 /// The lowest of a column, and what 2 % or a step of the clock above it may be called equal.

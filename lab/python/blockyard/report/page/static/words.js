@@ -2,16 +2,17 @@
 
 export const ABSENT = "–";
 
+/// A value and its unit, the first of these in which it is below `most`.
+export function scaled(value, units, most, step) {
+  let place = 0;
+  for (; value >= most && place + 1 < units.length; ++place) value /= step;
+  return [value, units[place]];
+}
+
 export function duration(ns) {
   if (!(ns > 0)) return "0 ns";
   if (ns >= 119.5e9) return clockWords(Math.round(ns / 1e9));
-  let value = ns;
-  let unit = "ns";
-  for (const larger of ["us", "ms", "s"]) {
-    if (value < 999.5) break;
-    value /= 1000;
-    unit = larger;
-  }
+  const [value, unit] = scaled(ns, ["ns", "us", "ms", "s"], 999.5, 1000);
   return `${threeDigits(value)} ${unit}`;
 }
 
@@ -27,15 +28,11 @@ export function latencyWords(ns, stepNs, atLeast = false) {
   return atLeast ? `≥${duration(ns)}` : duration(ns);
 }
 
+export const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
 export function bytesWords(count) {
   if (count === null || count === undefined) return ABSENT;
-  let value = count;
-  let unit = "B";
-  for (const larger of ["KiB", "MiB", "GiB", "TiB"]) {
-    if (value < 1023.5) break;
-    value /= 1024;
-    unit = larger;
-  }
+  const [value, unit] = scaled(count, BYTE_UNITS, 1023.5, 1024);
   return unit === "B" ? `${Math.round(value)} B` : `${threeDigits(value)} ${unit}`;
 }
 
@@ -79,13 +76,6 @@ export function shareWords(share) {
 
 /// Of a decade on an axis: `1 ns`, `10 us`.
 export function decadeWords(ns) {
-  for (const [unit, scale] of [
-    ["ns", 1],
-    ["us", 1e3],
-    ["ms", 1e6],
-    ["s", 1e9],
-  ]) {
-    if (ns < scale * 999 || unit === "s") return `${+(ns / scale).toPrecision(3)} ${unit}`;
-  }
-  return "";
+  const [value, unit] = scaled(ns, ["ns", "us", "ms", "s"], 999, 1000);
+  return `${+value.toPrecision(3)} ${unit}`;
 }
