@@ -13,7 +13,7 @@ from typing import Any
 
 from data import commit, described
 
-from blockyard.analysis import causes, cuts, deferred, fidelity, figures, frames, memory, noise, sections
+from blockyard.analysis import causes, cuts, fidelity, figures, frames, memory, noise, sections
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.figures import AllocatorFigures
@@ -103,7 +103,6 @@ def _judged(cut: Cuts) -> str | None:
 
 def _allocator(one: AllocatorFigures, section: Section, cut: Cuts, kept: memory.MemoryFigures | None) -> dict[str, Any]:
     views = [view for view in VIEWS if view is not View.ATTRIBUTED or one.looked_into]
-    told = deferred.of(one.runs)
     return {
         "name": one.runs.base,
         "variant": "prefaulted" if one.runs.variant in ("prefaulted", "favoured") else one.runs.variant,
@@ -119,9 +118,9 @@ def _allocator(one: AllocatorFigures, section: Section, cut: Cuts, kept: memory.
         "memory": None if kept is None else {"peak": kept.peak, "peak_live": kept.peak_live, "teardown": kept.teardown},
         "time_ns": {
             "wall": _middle(run.number("wall_ns") for run in one.runs.runs),
-            "calls": told.timed,
-            "own_threads": told.background_cpu,
-            "calls_and_own_threads": told.timed_and_background,
+            "calls": sections.middle(one.runs.runs, lambda facts: facts.timed_ns),
+            "own_threads": sections.middle(one.runs.runs, lambda facts: facts.background and facts.background.cpu_ns),
+            "calls_and_own_threads": sections.middle(one.runs.runs, lambda facts: facts.timed_and_background_ns),
         },
         "own_thread_shares": [
             _short(run.facts.background.cpu_ns / run.number("wall_ns"))

@@ -8,7 +8,7 @@ import pyarrow.csv
 import pytest
 from synthetic import MALLOC, Campaign, rows
 
-from blockyard.analysis import cuts, deferred, figures, memory, samples, sections
+from blockyard.analysis import cuts, figures, memory, samples, sections
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.report import ReportOptions, build
 
@@ -108,11 +108,13 @@ def test_deferred_cost_is_the_median_over_repeats_and_unknown_where_not_measured
             after_last_free={"cpu_ns": cpu * 2},
             walk_ns_a_block=3.5,
         )
-    found = deferred.of(sections.read(campaign.directory).sections[0].measured[0])
-    assert (found.background_threads, found.background_cpu) == (2, 7)
-    assert (found.timed, found.timed_and_background) == (50, 95), "the sum of each repeat, then the median of the sums"
-    assert (found.thread_start, found.after_last_free_cpu, found.walk_a_block) == (2000, 14, 3.5)
-    assert found.thread_stop is None and found.settled_after is None and found.cpu_untimed is None
+    made = build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).json["sections"][0]
+    found = {table["title"].partition(":")[0]: table["rows"][0]["cells"] for table in made["tables"] if table["rows"]}
+    timed, threads, their_cpu, together, *_, untimed = found["processor time"]
+    assert (threads, their_cpu, untimed) == (2, 7, None)
+    assert (timed, together) == (50, 95), "the sum of each repeat, then the median of the sums"
+    assert found["after the last free"][:2] == [14, None]
+    assert found["threads and placement"][:3] == [2000, None, 3.5]
 
 
 def test_the_report_has_memory_over_time_and_pareto_as_tables_and_pictures(campaign: Campaign) -> None:

@@ -62,7 +62,7 @@ class Repeats:
         self, base: Sequence[int], new: Sequence[int], slower: dict[tuple[str, Operation], float] | None = None
     ) -> compare.Measurements:
         """Two campaigns of these rounds; in NEW some allocators' operations are `slower` by a factor."""
-        section = Section("cut", "1x", "page", RunOptions(), {}, Path(), (), 0)
+        section = Section("cut", "1x", "page", RunOptions(), {}, Path(), ())
         members = []
         for name in self.allocators:
             factors = tuple((slower or {}).get((name, operation), 1.0) for operation in OPERATIONS)

@@ -30,20 +30,20 @@ class Cuts:
         names = self.phases.names
         return PLAY if PLAY in names and len(names) > 1 else None
 
-    def frames_in(self, name: str) -> np.ndarray:
-        """Which frames begin in the phase of that name."""
-        assert isinstance(self.frames, FrameCut)
-        return self._within(self.frames, name)
+    def frames_in(self, phase: str | None) -> np.ndarray | slice:
+        """Which frames begin in the phase of that name; all of them for None."""
+        return self._within(self.frames, phase)
 
-    def audio_in(self, name: str) -> np.ndarray:
-        """Which of the shortest buffers begin in the phase of that name."""
-        assert isinstance(self.audio, FrameCut)
-        return self._within(self.audio, name)
+    def audio_in(self, phase: str | None) -> np.ndarray | slice:
+        """Which of the shortest buffers do."""
+        return self._within(self.audio, phase)
 
-    def _within(self, cut: FrameCut, name: str) -> np.ndarray:
-        key = (id(cut), name)
+    def _within(self, cut: FrameCut, phase: str | None) -> np.ndarray | slice:
+        if phase is None:
+            return slice(None)
+        key = (id(cut), phase)
         if key not in self.known:
-            self.known[key] = self.phases.of_events(cut.edges[:-1]) == self.phases.names.index(name)
+            self.known[key] = self.phases.of_events(cut.edges[:-1]) == self.phases.names.index(phase)
         return self.known[key]
 
 

@@ -112,6 +112,12 @@ class RunFacts:
         return self.looking is not None and self.looking.source not in ("", "off")
 
     @property
+    def timed_and_background_ns(self) -> Number:
+        """The timed calls and touches, and the processor time of the allocator's own threads."""
+        threads = self.background.cpu_ns if self.background else None
+        return None if self.timed_ns is None or threads is None else self.timed_ns + threads
+
+    @property
     def why(self) -> str:
         """Why it failed."""
         return (self.reason or "no reason given").rstrip(".")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from blockyard.analysis.facts import RunFacts
-from blockyard.analysis.sections import AllocatorRuns, Run, Section, middle
+from blockyard.analysis.sections import AllocatorRuns, Run, Section
 from blockyard.counted import listed
 from blockyard.durations import duration
 
@@ -263,9 +263,3 @@ def _waits(run: Run) -> bool:
 
 def _names(allocators: list[AllocatorRuns]) -> str:
     return listed([allocator.name for allocator in allocators])
-
-
-def timing_distortion(allocator: AllocatorRuns) -> tuple[float, float] | None:
-    """CPU nanoseconds of a timed and of an untimed replay (medians): how much the clock reads distort."""
-    timed, untimed = (middle(runs, lambda facts: facts.cpu_ns) for runs in (allocator.runs, allocator.untimed))
-    return (timed, untimed) if timed is not None and untimed is not None else None

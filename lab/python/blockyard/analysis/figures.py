@@ -69,12 +69,10 @@ class AllocatorFigures:
         """None where the section has no frames."""
         return self.series.get(id(self.cuts.frames))
 
-    def judged_frames(self, view: View, phase: str | None = None) -> np.ndarray | None:
-        """Allocator time by frame, [repeat, frame], of one phase, or of that whose frames are judged; None where the
-        section has no frames, or the view is not known."""
-        values = self.frames.of(view) if self.frames else None
-        phase = phase or self.cuts.judged_phase
-        return values if values is None or phase is None else values[:, self.cuts.frames_in(phase)]
+    def judged_frames(self, view: View) -> np.ndarray | None:
+        """Allocator time by frame, [repeat, frame], of the phase whose frames are judged; None where the section has no
+        frames, or the view is not known."""
+        return self.frames.of(view, self.cuts.frames_in(self.cuts.judged_phase)) if self.frames else None
 
     @property
     def audio(self) -> FrameSeries | None:
@@ -199,9 +197,7 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
     wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
     looked_into = any(run.facts.looked_into for run in allocator.runs)
     series = (
-        frames.per_frame(
-            allocator.name, opened, wanted, allocator.ticks_per_ns, looked_into=looked_into, threads=threads
-        )
+        frames.per_frame(opened, wanted, allocator.ticks_per_ns, looked_into=looked_into, threads=threads)
         if wanted
         else []
     )

@@ -78,20 +78,17 @@ class FrameSeries:
     """One allocator's frames, in ns of allocator time (of an allocation the call and its touch): [repeat, frame], and
     for inherent [frame]."""
 
-    allocator: str
     cut: FrameCut
     events: np.ndarray
     as_run_ns: np.ndarray
     attributed_ns: np.ndarray | None
     inherent_ns: np.ndarray
 
-    def of(self, view: View) -> np.ndarray | None:
-        """[repeat, frame]; inherent has one row. None where causes are not known."""
-        return {
-            View.AS_RUN: self.as_run_ns,
-            View.ATTRIBUTED: self.attributed_ns,
-            View.INHERENT: self.inherent_ns[None, :],
-        }[view]
+    def of(self, view: View, chosen: np.ndarray | slice = slice(None)) -> np.ndarray | None:
+        """[repeat, frame] of the frames chosen; inherent has one row. None where causes are not known."""
+        by_view = {View.AS_RUN: self.as_run_ns, View.ATTRIBUTED: self.attributed_ns}
+        found = by_view.get(view, self.inherent_ns[None, :])
+        return None if found is None else found[:, chosen]
 
     @cached_property
     def median_ns(self) -> np.ndarray:
@@ -167,19 +164,12 @@ def audio_cut(section: Section, line: Timeline, judged: int) -> FrameCut | NoFra
 
 
 def per_frame(
-    allocator: str,
-    runs: Sequence[passes.Rows],
-    cuts: Sequence[FrameCut],
-    ticks_per_ns: float,
-    *,
-    looked_into: bool,
-    threads: int = 1,
+    runs: Sequence[passes.Rows], cuts: Sequence[FrameCut], ticks_per_ns: float, *, looked_into: bool, threads: int = 1
 ) -> list[FrameSeries]:
     """One series a cut, in one pass over the allocator's repeats."""
-    found = passes.frame_times(runs, [passes.Cut(one.edges, one.thread) for one in cuts], threads)
+    found = passes.frame_times(runs, [(one.edges, one.thread) for one in cuts], threads)
     return [
         FrameSeries(
-            allocator,
             one,
             times.events,
             times.as_run / ticks_per_ns,

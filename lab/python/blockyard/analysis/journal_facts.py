@@ -20,7 +20,6 @@ _ROWS_AT_ONCE = 1 << 20
 class JournalFacts:
     """Counts of the measured stretch; sizes in bytes. A reallocate counts as a malloc and a free, as in the study."""
 
-    events: int
     mallocs: int
     frees: int
     reallocs: int
@@ -31,8 +30,6 @@ class JournalFacts:
     leaked: int | None
     leaked_bytes: int | None
     cut_at_end: bool
-    threads: int
-    frames: int
 
 
 SLICES = 20
@@ -76,17 +73,14 @@ def facts(section: Section) -> JournalFacts:
     """Reads the first successful run: the events of all are the same."""
     run = section.measured[0].runs[0]
     rows = samples.rows(run.folder / "samples.npy")
-    arrays = section.arrays()
-    pair = arrays.get("pair")
+    pair = section.arrays().get("pair")
     sizes: Counter[int] = Counter()
-    threads: set[int] = set()
     frees = reallocs = leaked = leaked_bytes = 0
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         part = rows[begin : begin + _ROWS_AT_ONCE]
         gives = part["kind"] != FREE
         given = part["size"][gives]
         sizes.update(dict(zip(*(found.tolist() for found in np.unique(given, return_counts=True)), strict=True)))
-        threads.update(np.unique(part["thread"]).tolist())
         frees += int(np.count_nonzero(~gives))
         reallocs += int(np.count_nonzero(part["kind"] == REALLOCATE))
         if pair is not None:
@@ -97,7 +91,6 @@ def facts(section: Section) -> JournalFacts:
             leaked, leaked_bytes = leaked + int(stays.sum()), leaked_bytes + int(given[stays].sum())
     mallocs, total = sizes.total(), sum(size * count for size, count in sizes.items())
     return JournalFacts(
-        events=len(rows),
         mallocs=mallocs,
         frees=frees + reallocs,
         reallocs=reallocs,
@@ -108,8 +101,6 @@ def facts(section: Section) -> JournalFacts:
         leaked=None if pair is None else leaked,
         leaked_bytes=None if pair is None else leaked_bytes,
         cut_at_end=bool(section.facts.get("cut_at_end")),
-        threads=len(threads),
-        frames=len(arrays.get("frame_times", ())),
     )
 
 

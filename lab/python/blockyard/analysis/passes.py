@@ -250,14 +250,6 @@ def _copied(copy: Callable[[int, int, int], int]) -> tuple[np.ndarray, np.ndarra
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Frames by event numbers: frame i has the events of `thread` from edges[i] on and below edges[i + 1]."""
-
-    edges: np.ndarray
-    thread: int = ALL
-
-
-@dataclass(frozen=True)
 class FrameTimes:
     """Ticks by frame; `as_run` and `attributed` are [run, frame]."""
 
@@ -267,22 +259,19 @@ class FrameTimes:
     inherent: np.ndarray
 
 
-def frame_times(runs: Sequence[Rows], cuts: Sequence[Cut], threads: int) -> list[FrameTimes]:
-    """The latencies (of an allocation with its touch) summed over each frame of each cut, in one pass."""
-    edges = [np.ascontiguousarray(cut.edges, np.uint32) for cut in cuts]
+def frame_times(runs: Sequence[Rows], cuts: Sequence[tuple[np.ndarray, int]], threads: int) -> list[FrameTimes]:
+    """The latencies (of an allocation with its touch) summed over each frame of each cut, in one pass. A cut is the
+    edges of its frames, by event number, and their thread: frame i has its events from edges[i] on and below
+    edges[i + 1]."""
+    edges = [np.ascontiguousarray(edge, np.uint32) for edge, _ in cuts]
     found = []
     native_cuts = (_Cut * max(len(cuts), 1))()
-    for place, (cut, edge) in enumerate(zip(cuts, edges, strict=True)):
+    for place, (edge, (_, thread)) in enumerate(zip(edges, cuts, strict=True)):
         frames = max(len(edge) - 1, 0)
-        each = (len(runs), frames)
-        of = FrameTimes(
-            np.zeros(frames, np.uint32),
-            np.zeros(each, np.uint64),
-            np.zeros(each, np.uint64),
-            np.zeros(frames, np.uint64),
-        )
+        as_run, attributed = (np.zeros((len(runs), frames), np.uint64) for _ in range(2))
+        of = FrameTimes(np.zeros(frames, np.uint32), as_run, attributed, np.zeros(frames, np.uint64))
         sums = [one.ctypes.data for one in (of.events, of.as_run, of.attributed, of.inherent)]
-        native_cuts[place] = _Cut(edge.ctypes.data, len(edge), cut.thread, *sums)
+        native_cuts[place] = _Cut(edge.ctypes.data, len(edge), thread, *sums)
         found.append(of)
     if _library().by_samples_frame_times(
         run_array(runs), len(runs), len(runs[0].rows), native_cuts, len(cuts), threads

@@ -1,7 +1,7 @@
 """A campaign's folder as sections: the runs of one journal at one pace with one touch, which alone are compared."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -98,7 +98,6 @@ class Section:
     facts: dict[str, Any]
     folder: Path
     allocators: tuple[AllocatorRuns, ...]
-    unfinished: int
 
     @property
     def title(self) -> str:
@@ -149,7 +148,6 @@ class Results:
     sections: tuple[Section, ...]
     planned: int
     unfinished: int
-    notes: tuple[str, ...] = field(default=())
 
 
 def pace_words(pace: str) -> str:
@@ -169,8 +167,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     _check_names("journal", journals, [entry["name"] for entry in plan.journals])
     grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
     untimed: dict[tuple[str, str, str], list[Run]] = {}
-    unfinished: dict[tuple[str, str, str], int] = {}
-    planned = 0
+    planned = unfinished = 0
     for entry in plan.runs():
         if journals and entry.journal not in journals:
             continue
@@ -178,7 +175,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
         key = (entry.journal, entry.pace, entry.touch)
         planned += 1
         if run is None:
-            unfinished[key] = unfinished.get(key, 0) + 1
+            unfinished += 1
         elif entry.untimed or run.facts.untimed:
             if run.ok:
                 untimed.setdefault((entry.journal, entry.pace, entry.allocator), []).append(run)
@@ -196,14 +193,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
             if name in found
         ]
         section = Section(
-            journal,
-            pace,
-            touch,
-            plan.options,
-            plan.journal(journal),
-            directory / "runs" / journal,
-            tuple(members),
-            unfinished.get((journal, pace, touch), 0),
+            journal, pace, touch, plan.options, plan.journal(journal), directory / "runs" / journal, tuple(members)
         )
         _refuse_mixed_machines(section)
         sections.append(section)
@@ -218,7 +208,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
         tuple((entry["name"], entry["reason"]) for entry in plan.missing),
         tuple(sections),
         planned,
-        sum(unfinished.values()),
+        unfinished,
     )
 
 

@@ -14,10 +14,7 @@ class SlowEvent:
 
     event: int
     kind: int
-    thread: int
     size: int
-    frame: int
-    start_ns: int
     latencies_ns: tuple[float, ...]
     causes: tuple[int, ...]
 
@@ -36,5 +33,5 @@ def of(one: AllocatorFigures, count: int) -> Iterator[SlowEvent]:
         latencies = tuple(
             float(run.ticks(row)[0]) / one.runs.ticks_per_ns for row, run in zip(rows, opened, strict=True)
         )
-        facts = (int(rows[0][field][0]) for field in ("event", "kind", "thread", "size", "frame", "start"))
+        facts = (int(rows[0][field][0]) for field in ("event", "kind", "size"))
         yield SlowEvent(*facts, latencies, tuple(int(row["cause"][0]) for row in rows))

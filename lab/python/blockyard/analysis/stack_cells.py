@@ -8,6 +8,7 @@ import numpy as np
 
 from blockyard.analysis import samples_library
 from blockyard.analysis.passes import ROW, BadRows
+from blockyard.analysis.samples_library import F64, POINTER, U32, U64, fields
 from blockyard.analysis.sites import Sites
 
 KINDS = ("malloc", "free", "died")
@@ -15,37 +16,36 @@ KINDS = ("malloc", "free", "died")
 
 
 class _Source(ctypes.Structure):
-    _fields_ = [
-        ("node_of_event", ctypes.c_void_p),
-        ("event_count", ctypes.c_uint64),
-        ("node_count", ctypes.c_uint32),
-        ("pair", ctypes.c_void_p),
-        ("pair_count", ctypes.c_uint64),
-        ("columns_per_ns", ctypes.c_double),
-        ("columns", ctypes.c_uint32),
-    ]
+    _fields_ = fields(
+        (POINTER, "node_of_event"),
+        (U64, "event_count"),
+        (U32, "node_count"),
+        (POINTER, "pair"),
+        (U64, "pair_count"),
+        (F64, "columns_per_ns"),
+        (U32, "columns"),
+    )
 
 
 class _Rows(ctypes.Structure):
-    _fields_ = [("node", ctypes.c_void_p), ("column", ctypes.c_void_p), ("died", ctypes.c_void_p)]
+    _fields_ = fields((POINTER, "node column died"))
 
 
 class _Columns(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("occupied", "place", "calls", "bytes")]
+    _fields_ = fields((POINTER, "occupied place calls bytes"))
 
 
 @cache
 def _library() -> ctypes.CDLL:
-    pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
     rows = ctypes.POINTER(_Rows)
     return samples_library.functions(
         [
-            ("by_samples_stack_events", ctypes.c_int, [pointer, u64, ctypes.POINTER(_Source), rows, pointer]),
-            ("by_samples_cells_new", pointer, [pointer, u64, rows, pointer, u32, u32]),
-            ("by_samples_cells_delete", None, [pointer]),
-            ("by_samples_cells_count", u64, [pointer, u32]),
-            ("by_samples_cells_join", None, [pointer]),
-            ("by_samples_cells_copy", ctypes.c_int, [pointer, ctypes.POINTER(_Columns), pointer]),
+            ("by_samples_stack_events", ctypes.c_int, [POINTER, U64, ctypes.POINTER(_Source), rows, POINTER]),
+            ("by_samples_cells_new", POINTER, [POINTER, U64, rows, POINTER, U32, U32]),
+            ("by_samples_cells_delete", None, [POINTER]),
+            ("by_samples_cells_count", U64, [POINTER, U32]),
+            ("by_samples_cells_join", None, [POINTER]),
+            ("by_samples_cells_copy", ctypes.c_int, [POINTER, ctypes.POINTER(_Columns), POINTER]),
         ]
     )
 

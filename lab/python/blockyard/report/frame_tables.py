@@ -98,9 +98,7 @@ def frame_table(lineup: Lineup, view: View, hz: float, phase: str | None = None)
 
     def cells(one: AllocatorFigures) -> list[Cell] | None:
         found = budgets.of_frames(one, view, budget, phase)
-        if found is None:
-            return None
-        return [*_shares(found, budgets.ends_of_frames(one, view, phase)), *found.over.values()]
+        return found and [*_shares(*found), *found[0].over.values()]
 
     over = [Column(f"over\n{round(share * 100)} %", Unit.COUNT) for share in frames.SHARES_OVER]
     name = f"share of a frame at {hz:g} Hz ({units.duration(budget)}){_where(phase)}"
@@ -115,21 +113,21 @@ def buffer_table(lineup: Lineup, view: View, samples: int) -> Table:
         found = budgets.of_buffers(one, view, samples, phase)
         if found is None:
             return None
-        ends = budgets.ends_of_buffers(one, view, samples, phase)
-        return [*_shares(found.verdict, ends), found.buffers, found.latency_ns, found.use]
+        audio, ends = found
+        return [*_shares(audio.verdict, ends), audio.buffers, audio.latency_ns, audio.use]
 
     name = f"share of an audio buffer of {samples} samples ({units.duration(period)}){_where(phase)}"
     queue = [Column("queue", Unit.COUNT, True), Column("latency", Unit.NS, True), Column("for")]
     return lineup.table(name, [*_SHARES, *queue], cells, view.value, notes=[QUEUE], asked="worst")
 
 
-def _shares(found: Verdict, ends: budgets.Ends | None) -> list[Cell]:
+def _shares(found: Verdict, ends: budgets.Ends) -> list[Cell]:
     """Of the budget; those of tail percentiles with their interval."""
     if not found.frames:
         return [None] * len(_SHARES)
     cells: list[Cell] = []
     for label, share in found.shares.items():
-        span = (ends or {}).get(label)
+        span = ends.get(label)
         cells.append(ranged(share, span and tuple(end / found.budget_ns for end in span)))
     return [*cells, found.worst]
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from blockyard.analysis import sites, syscalls
 from blockyard.analysis.by_site import BySite
@@ -18,6 +19,9 @@ from blockyard.report.table import Cell, Column, Row, Table
 from blockyard.variants import DEFAULTS, PREFAULTED
 
 UNSUPPORTED = f"fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
+
+Figure = tuple[Column, Callable[[Any], Cell]]
+"""A column, and its cell of what a row is about."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,22 @@ class Lineup:
         """A row an allocator; those of which nothing is known have none."""
         rows = [row(one, found) for one in self.members if (found := cells(one)) is not None]
         return self.rows(name, columns, rows, *circumstances, notes=notes, absent=absent, asked=asked)
+
+    def figures(
+        self,
+        name: str,
+        figures: Sequence[Figure],
+        of: Callable[[AllocatorFigures], Any],
+        *circumstances: str,
+        **how: Any,
+    ) -> Table:
+        """The same of what is known of each allocator, None for nothing: each column says what it takes of it."""
+
+        def cells(one: AllocatorFigures) -> list[Cell] | None:
+            found = of(one)
+            return None if found is None else [pick(found) for _, pick in figures]
+
+        return self.table(name, [column for column, _ in figures], cells, *circumstances, **how)
 
     def rows(
         self,

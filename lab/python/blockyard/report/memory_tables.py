@@ -1,15 +1,17 @@
-"""Memory and deferred cost as tables."""
+"""Memory, and what an allocator costs outside the calls that are timed (background threads, work after the last free,
+threads that start and end, where it puts blocks), as tables. Medians over repeats."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from operator import attrgetter
+from statistics import mean
 
-from blockyard.analysis import deferred, memory
-from blockyard.analysis.deferred import Deferred
-from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis import memory
+from blockyard.analysis.facts import RunFacts
 from blockyard.analysis.memory import MemoryFigures
+from blockyard.analysis.sections import AllocatorRuns, middle
 from blockyard.report import units
-from blockyard.report.lineup import Lineup
-from blockyard.report.table import Cell, Column, Table, Unit, marked
+from blockyard.report.lineup import Figure, Lineup
+from blockyard.report.table import Column, Table, Unit
 
 _UNKNOWN = "not measured in these runs"
 
@@ -18,42 +20,23 @@ def memory_tables(lineup: Lineup) -> Iterator[Table]:
     """Peaks and fragmentation; by live block where allocators tell their rounding; what was given back, where bytes
     fell."""
     at_ns = memory.times(lineup.competing)
-
-    @cache
-    def of(name: str) -> MemoryFigures | None:
-        return next((memory.figures(one, at_ns) for one in lineup.competing if one.name == name), None)
-
-    known = [found for one in lineup.competing if (found := of(one.name)) is not None]
-    if not known:
+    found = {one.name: of for one in lineup.competing if (of := memory.figures(one, at_ns)) is not None}
+    if not found:
         return
-
-    def main(one: AllocatorFigures) -> list[Cell] | None:
-        found = of(one.name)
-        if found is None:
-            return None if one.runs.is_null else [None] * 7
-        return [
-            found.peak,
-            found.at_peak_live,
-            found.overhead,
-            found.bytes_a_block,
-            found.kept,
-            found.faults_per_s,
-            found.teardown,
-        ]
-
-    yield lineup.table(
+    yield lineup.figures(
         "memory",
         [
-            Column("peak\nresident", Unit.BYTES, True),
-            Column("at most\nlive", Unit.BYTES, True),
-            Column("internal", Unit.SHARE, True),
-            Column("a block", Unit.BYTES, True),
-            Column("external", Unit.BYTES, True),
-            Column("faults/s", Unit.RATE, True),
-            Column("teardown", Unit.BYTES, True),
+            (Column("peak\nresident", Unit.BYTES, True), _known("peak")),
+            (Column("at most\nlive", Unit.BYTES, True), _known("at_peak_live")),
+            (Column("internal", Unit.SHARE, True), _known("overhead")),
+            (Column("a block", Unit.BYTES, True), _known("bytes_a_block")),
+            (Column("external", Unit.BYTES, True), _known("kept")),
+            (Column("faults/s", Unit.RATE, True), _known("faults_per_s")),
+            (Column("teardown", Unit.BYTES, True), _known("teardown")),
         ],
-        main,
-        f"at most {units.size(known[0].peak_live)} live",
+        # One whose memory nobody looked at has a row of dashes.
+        lambda one: None if one.runs.is_null else found.get(one.name, ()),
+        f"at most {units.size(next(iter(found.values())).peak_live)} live",
         notes=[
             "internal: resident beyond live bytes at the moment of most live bytes (rounding, bookkeeping, pages "
             "partly used), and by live block; external: the most that was resident later beyond live and that share "
@@ -62,37 +45,37 @@ def memory_tables(lineup: Lineup) -> Iterator[Table]:
         absent=_UNKNOWN,
         asked="peak\nresident",
     )
-    if any(found.rounding_a_block is not None for found in known):
-        yield lineup.table(
+    if any(of.rounding_a_block is not None for of in found.values()):
+        yield lineup.figures(
             "internal fragmentation, a live block",
-            marked("all of it", "rounding", "bookkeeping", unit=Unit.BYTES),
-            lambda one: (
-                None
-                if (found := of(one.name)) is None
-                else [found.bytes_a_block, found.rounding_a_block, found.bookkeeping_a_block]
-            ),
+            [
+                (Column("all of it", Unit.BYTES, True), _known("bytes_a_block")),
+                (Column("rounding", Unit.BYTES, True), _known("rounding_a_block")),
+                (Column("bookkeeping", Unit.BYTES, True), _known("bookkeeping_a_block")),
+            ],
+            lambda one: found.get(one.name),
             notes=[
                 "rounding: what the allocator says of the blocks alive at the end; bookkeeping: the rest, headers and "
                 "tables, and pages partly used"
             ],
             absent="the allocator does not tell",
         )
-    if any(found.unload is not None for found in known):
-        yield lineup.table(
+    if any(of.unload is not None for of in found.values()):
+        yield lineup.figures(
             "given back after the largest fall of live bytes",
             [
-                Column("from", Unit.NS),
-                Column("to", Unit.NS),
-                Column("freed", Unit.BYTES),
-                Column("given back", Unit.BYTES),
-                Column("share", Unit.SHARE),
+                (Column("from", Unit.NS), attrgetter("begin_ns")),
+                (Column("to", Unit.NS), attrgetter("end_ns")),
+                (Column("freed", Unit.BYTES), attrgetter("freed")),
+                (Column("given back", Unit.BYTES), attrgetter("returned")),
+                (Column("share", Unit.SHARE), lambda gone: gone.returned / gone.freed),
             ],
-            lambda one: (
-                None
-                if (found := of(one.name)) is None or (gone := found.unload) is None
-                else [gone.begin_ns, gone.end_ns, gone.freed, gone.returned, gone.returned / gone.freed]
-            ),
+            lambda one: getattr(found.get(one.name), "unload", None),
         )
+
+
+def _known(name: str) -> Callable[[MemoryFigures | tuple[()]], float | None]:
+    return lambda found: getattr(found, name, None)
 
 
 def processor_time(lineup: Lineup) -> Table:
@@ -100,20 +83,12 @@ def processor_time(lineup: Lineup) -> Table:
         lineup,
         "processor time",
         [
-            Column("timed\ncalls", Unit.NS),
-            Column("own\nthreads", Unit.COUNT),
-            Column("their\nCPU", Unit.NS),
-            Column("calls and\ntheir CPU", Unit.NS, True),
-            Column("whole\nprocess", Unit.NS, True),
-            Column("untimed", Unit.NS, True),
-        ],
-        lambda found: [
-            found.timed,
-            found.background_threads,
-            found.background_cpu,
-            found.timed_and_background,
-            found.cpu,
-            found.cpu_untimed,
+            (Column("timed\ncalls", Unit.NS), _middle("timed_ns")),
+            (Column("own\nthreads", Unit.COUNT), _middle("background.threads")),
+            (Column("their\nCPU", Unit.NS), _middle("background.cpu_ns")),
+            (Column("calls and\ntheir CPU", Unit.NS, True), _middle("timed_and_background_ns")),
+            (Column("whole\nprocess", Unit.NS, True), _middle("cpu_ns")),
+            (Column("untimed", Unit.NS, True), lambda runs: middle(runs.untimed, attrgetter("cpu_ns"))),
         ],
         "medians over repeats; calls and their CPU: what the allocator cost in all while the clock ran, the work of "
         "its own threads included",
@@ -128,34 +103,45 @@ def deferred_tables(lineup: Lineup) -> Iterator[Table]:
         lineup,
         "after the last free",
         [
-            Column("CPU of\nown threads", Unit.NS),
-            Column("settled\nafter", Unit.NS),
-            Column("resident\nthen", Unit.BYTES, True),
+            (Column("CPU of\nown threads", Unit.NS), _middle("after_last_free.cpu_ns")),
+            (Column("settled\nafter", Unit.NS), _middle("after_last_free.settled_after_ns")),
+            (Column("resident\nthen", Unit.BYTES, True), _middle("after_last_free.resident_bytes")),
         ],
-        lambda found: [found.after_last_free_cpu, found.settled_after, found.resident_after],
         "what an allocator's threads still do, until 50 ms went by without a change in it or in the resident memory; "
         "what it would do later (many purge after 0.5 to 10 s) is not seen",
     )
     threads = _deferred(
         lineup,
         "threads and placement",
-        [*marked("a thread's start", "its end", "walk a fresh block"), Column("polluted between", Unit.BYTES)],
-        lambda found: [found.thread_start, found.thread_stop, found.walk_a_block, found.pollute_bytes],
+        [
+            (Column("a thread's start", Unit.NS, True), _mean("thread_start_ns")),
+            (Column("its end", Unit.NS, True), _mean("thread_stop_ns")),
+            (Column("walk a fresh block", Unit.NS, True), _middle("walk_ns_a_block")),
+            (Column("polluted between", Unit.BYTES), _middle("pollute_bytes")),
+        ],
         "walk: to read the freshly allocated blocks afterwards",
     )
-    for table, columns in ((after, 3), (threads, 3)):
-        if any(cell is not None for row in table.rows for cell in row.cells[:columns]):
+    for table in (after, threads):
+        if any(cell is not None for row in table.rows for cell in row.cells[:3]):
             yield table
 
 
-def _deferred(
-    lineup: Lineup,
-    name: str,
-    columns: list[Column],
-    cells: Callable[[Deferred], list[Cell]],
-    note: str,
-    asked: str = "",
-) -> Table:
-    return lineup.table(
-        name, columns, lambda one: cells(deferred.of(one.runs)), notes=[note], absent=_UNKNOWN, asked=asked
-    )
+def _deferred(lineup: Lineup, name: str, figures: list[Figure], note: str, asked: str = "") -> Table:
+    return lineup.figures(name, figures, lambda one: one.runs, notes=[note], absent=_UNKNOWN, asked=asked)
+
+
+def _middle(path: str) -> Callable[[AllocatorRuns], float | None]:
+    """The median of what run.json has there, over the runs that have it."""
+
+    def pick(facts: RunFacts) -> float | None:
+        found = facts
+        for name in path.split("."):
+            found = getattr(found, name, None)
+        return found
+
+    return lambda runs: middle(runs.runs, pick)
+
+
+def _mean(name: str) -> Callable[[AllocatorRuns], float | None]:
+    """The median of each run's mean."""
+    return lambda runs: middle(runs.runs, lambda facts: mean(found) if (found := getattr(facts, name)) else None)

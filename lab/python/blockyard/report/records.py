@@ -137,30 +137,22 @@ def _budgets(
                 shared = {**section.named, "allocator": one.name, "view": view.value, "phase": phase or "all"}
                 for hz in rates:
                     if found := budgets.of_frames(one, view, 1e9 / hz, phase):
-                        yield {
-                            **shared,
-                            "budget": f"{hz:g} Hz",
-                            **_figures(found, budgets.ends_of_frames(one, view, phase)),
-                            **_queue(None),
-                        }
+                        yield {**shared, "budget": f"{hz:g} Hz", **_figures(*found), **_queue(None)}
                 for samples in frames.AUDIO_SAMPLES:
-                    if audio := budgets.of_buffers(one, view, samples, phase):
-                        yield {
-                            **shared,
-                            "budget": f"{samples} samples",
-                            **_figures(audio.verdict, budgets.ends_of_buffers(one, view, samples, phase)),
-                            **_queue(audio),
-                        }
+                    if found := budgets.of_buffers(one, view, samples, phase):
+                        audio, ends = found
+                        name = f"{samples} samples"
+                        yield {**shared, "budget": name, **_figures(audio.verdict, ends), **_queue(audio)}
 
 
-def _figures(found: Verdict, ends: budgets.Ends | None) -> dict[str, object]:
+def _figures(found: Verdict, ends: budgets.Ends) -> dict[str, object]:
     return {
         "budget_ns": round(found.budget_ns, 1),
         "frames": found.frames,
         **{f"{label}_share": None if share is None else round(share, 6) for label, share in found.shares.items()},
         **{
             f"{percentile.label}_share_{name}": None
-            if (interval := (ends or {}).get(percentile.label)) is None
+            if (interval := ends[percentile.label]) is None
             else round(interval[place] / found.budget_ns, 6)
             for percentile in frames.TAILS
             for place, name in enumerate(("low", "high"))
