@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from synthetic import FREE, MALLOC, Campaign, rows
 
-from blockyard.analysis import causes, cuts, figures, sections, slow_events, syscalls
+from blockyard.analysis import causes, cuts, figures, sections, syscalls
 from blockyard.analysis import facts as facts_of
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import Operation
@@ -92,7 +92,7 @@ def test_each_event_belongs_to_one_class_the_machine_first(cause: int, name: str
 
 
 def test_the_slowest_events_come_with_exactly_the_causes_planted(campaign: Campaign) -> None:
-    found = {event.event: event for event in slow_events.of(measured(campaign), len(PLANTED))}
+    found = {event.event: event for event in causes.slowest(measured(campaign), len(PLANTED))}
     assert set(found) == set(PLANTED)
     for event, (ns, cause) in PLANTED.items():
         assert found[event].causes == (cause, 0) and found[event].latencies_ns == (ns, 50)

@@ -6,7 +6,10 @@ from blockyard.campaign.estimate import Estimate
 from blockyard.campaign.schedule import Run, schedule
 from blockyard.durations import clock_text
 
-JOURNALS = {"j": {"duration_s": 8.0, "measured_events": 1_000_000}, "k": {"duration_s": 2.0, "measured_events": 1000}}
+JOURNALS = [
+    {"name": "j", "duration_s": 8.0, "measured_events": 1_000_000},
+    {"name": "k", "duration_s": 2.0, "measured_events": 1000},
+]
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ def _part(progress: Progress, number: int, of: int) -> Progress:
 
 def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, progress: Progress) -> None:
     todo = [run for run in _order(campaign) if folder.result(run) is None]
-    estimate = Estimate({entry["name"]: entry for entry in campaign.journals})
+    estimate = Estimate(campaign.journals)
     total = len(campaign.runs())
     with disk_errors(folder.path):
         for position, run in enumerate(todo):

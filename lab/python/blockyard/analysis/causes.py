@@ -1,12 +1,12 @@
 """Why events were slow: the bits of the column `cause`, and the share of each cause in a tail."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from blockyard.analysis import passes
-from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.figures import AllocatorFigures, open_rows
 from blockyard.analysis.latency import Operation, View
 
 LOOKED, FAULT_CALL, FAULT_TOUCH, PREEMPTED, SLEPT, MIGRATED, MAJOR_FAULT, HOST = (1 << bit for bit in range(8))
@@ -92,3 +92,32 @@ def _by_cause(one: AllocatorFigures, operation: Operation) -> list[tuple[int, np
         for cause in range(1, passes.CAUSES)
     )
     return one.once(("causes", operation), lambda: [found for found in made if len(found[1])])
+
+
+@dataclass(frozen=True)
+class SlowEvent:
+    """`latencies_ns` (of an allocation with its touch) and `causes` by repeat, in the order of the runs."""
+
+    event: int
+    kind: int
+    size: int
+    latencies_ns: tuple[float, ...]
+    causes: tuple[int, ...]
+
+    @property
+    def worst(self) -> int:
+        """The place of the repeat in which it was slowest."""
+        return int(np.argmax(self.latencies_ns))
+
+
+def slowest(one: AllocatorFigures, count: int) -> Iterator[SlowEvent]:
+    """By their slowest repeat, the slowest first; at most as many as the digest kept."""
+    opened = open_rows(one.runs, one.gross)
+    for slow in one.digest.slowest()[:count]:
+        place = int(slow["row"])
+        rows = [run.rows[place : place + 1] for run in opened]
+        latencies = tuple(
+            float(run.ticks(row)[0]) / one.runs.ticks_per_ns for row, run in zip(rows, opened, strict=True)
+        )
+        facts = (int(rows[0][field][0]) for field in ("event", "kind", "size"))
+        yield SlowEvent(*facts, latencies, tuple(int(row["cause"][0]) for row in rows))

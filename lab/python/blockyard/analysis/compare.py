@@ -8,13 +8,14 @@ two campaigns of the same thing differ too: see docs/guide/compare.md.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import median
 
-from blockyard.analysis import cuts, figures, movement, noise, student
+from blockyard.analysis import cuts, figures, noise, student
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
-from blockyard.analysis.movement import Movement
-from blockyard.analysis.noise import LEAST_REPEATS, Verdict
+from blockyard.analysis.noise import LEAST_REPEATS, MARGIN, Difference, Verdict
 from blockyard.analysis.pairing import Pair, Pairing, Twins
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
@@ -99,6 +100,56 @@ class Measurements:
 
     pairing: Pairing
     members: tuple[tuple[Measured, ...], ...]
+
+
+LEAST_OTHERS = 2
+"""From one other allocator nobody can tell whether the machine moved or that one did."""
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How the machine moved between two campaigns, as the allocators tell that are the same in both.
+
+    Repeats a few seconds apart do not know what another minute brings: other guests of the host, the clock's speed,
+    other programs. The allocators that nobody changed do. Where they moved by more than their repeats explain, their
+    median change is the machine's. Where they scatter around it by more than that, so may any other, and its interval
+    is widened as much: the scale factor with which the Particle Data Group averages measurements that disagree.
+
+    `shift` is the logarithm of the machine's change, `variance` that of the shift, `scatter` the factor of 1 or more
+    by which intervals are widened."""
+
+    shift: float = 0.0
+    variance: float = 0.0
+    scatter: float = 1.0
+
+    def beside(self, ratio: float) -> float:
+        """A change with the machine's taken off."""
+        return ratio / exp(self.shift)
+
+    def bears(self, found: Difference) -> bool:
+        """Whether this change is one beside the machine's as well."""
+        beside = log(self.beside(found.ratio))
+        if abs(beside) <= log(1 + MARGIN) or (beside > 0) != (found.ratio > 1):
+            return False
+        if found.low is None or found.high is None or not found.variance:
+            return True
+        half = log(found.high / found.low) / 2
+        return abs(beside) > half * self.scatter * sqrt(1 + self.variance / found.variance)
+
+
+UNMOVED = Movement()
+
+
+def movement_of(changes: Sequence[Difference]) -> Movement:
+    """From the changes of one percentile, malloc's and free's, of the other allocators that are the same in both."""
+    shift = median(log(one.ratio) for one in changes)
+    known = [(log(one.ratio), one.variance) for one in changes if one.variance]
+    if len(known) < 2:
+        return Movement(shift)
+    if sum(change**2 / variance for change, variance in known) <= len(known):
+        return UNMOVED
+    disagreement = sum((change - shift) ** 2 / variance for change, variance in known) / (len(known) - 1)
+    return Movement(shift, 1 / sum(1 / variance for _, variance in known), max(1.0, sqrt(disagreement)))
 
 
 Progress = Callable[[float, str], None]
@@ -247,10 +298,10 @@ def _movements(
             changes.get((one.twins.name, operation, percentile, view)) for one in others for operation in OPERATIONS
         ]
         differences = [each.difference for each in known if each is not None and each.difference is not None]
-        if len(others) < movement.LEAST_OTHERS or not differences:
+        if len(others) < LEAST_OTHERS or not differences:
             continue
-        unmoved = view is View.INHERENT and found.get(_views(of)[0]) == movement.UNMOVED
-        found[view] = movement.UNMOVED if unmoved else movement.of(differences)
+        unmoved = view is View.INHERENT and found.get(_views(of)[0]) == UNMOVED
+        found[view] = UNMOVED if unmoved else movement_of(differences)
     return found
 
 

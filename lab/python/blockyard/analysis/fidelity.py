@@ -112,7 +112,9 @@ def lateness_p99_ns(facts: RunFacts) -> float | None:
 def sentences(section: Section) -> list[str]:
     """Everything a reader of this section's figures must know, worst first; empty when all is well."""
     found = [*_failed(section), *_unequal_repeats(section)]
-    late = [allocator for allocator in section.measured if any(_is_late(run, section.pace) for run in allocator.runs)]
+    # At full speed there is no clock to be late against.
+    paced = section.measured if section.pace != "max" else []
+    late = [one for one in paced if any((lateness_p99_ns(run.facts) or 0) > LATE_NS for run in one.runs)]
     if late:
         worst = max(lateness_p99_ns(run.facts) or 0 for allocator in late for run in allocator.runs)
         who = (
@@ -125,11 +127,8 @@ def sentences(section: Section) -> list[str]:
             f"{duration(worst)} late or more): read those tails with care; replay on a machine with more "
             "free cores, close other programs, or choose a lower --pace"
         )
-    waiting = [
-        allocator
-        for allocator in section.measured
-        if section.pace != "max" and any(_waits(run) for run in allocator.runs)
-    ]
+    waits = {one.name: [_share(run.facts.order_waits, run.facts.events) or 0.0 for run in one.runs] for one in paced}
+    waiting = [one for one in paced if max(waits[one.name]) > WAITS]
     if waiting:
         found.append(
             f"{_names(waiting)}: more than one event in a hundred had to wait for another thread to allocate "
@@ -250,15 +249,6 @@ def _unequal_repeats(section: Section) -> list[str]:
         f"not every allocator has all its {max(counts)} repeats ({few}): its inherent figures are minima over "
         "fewer runs and so a little higher; 'blockyard replay --resume' completes them"
     ]
-
-
-def _is_late(run: Run, pace: str) -> bool:
-    late = lateness_p99_ns(run.facts)
-    return pace != "max" and late is not None and late > LATE_NS
-
-
-def _waits(run: Run) -> bool:
-    return (_share(run.facts.order_waits, run.facts.events) or 0.0) > WAITS
 
 
 def _names(allocators: list[AllocatorRuns]) -> str:

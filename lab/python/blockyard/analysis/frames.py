@@ -12,7 +12,7 @@ import numpy as np
 
 from blockyard.analysis import bootstrap, passes, timeline
 from blockyard.analysis.distribution import Distribution
-from blockyard.analysis.latency import P50, P99, P999, Percentile, View
+from blockyard.analysis.latency import P50, P99, P999, View
 from blockyard.analysis.passes import ALL
 from blockyard.analysis.sections import Section
 from blockyard.analysis.timeline import Timeline
@@ -189,7 +189,7 @@ def verdict_of_sorted(values: np.ndarray, budget_ns: float) -> Verdict:
     """The same of times in rising order: one sorting serves all budgets."""
     count = len(values)
     shares = {
-        percentile.label: _at(values, percentile) / budget_ns if percentile.supported(count) else None
+        percentile.label: float(values[percentile.rank(count) - 1]) / budget_ns if percentile.supported(count) else None
         for percentile in PERCENTILES
     }
     over = {share: count - int(np.searchsorted(values, share * budget_ns, side="right")) for share in SHARES_OVER}
@@ -317,7 +317,3 @@ def _by_clock(
 
 def _speed(pace: str) -> float | None:
     return float(pace.removesuffix("x")) if pace != "max" else None
-
-
-def _at(values: np.ndarray, percentile: Percentile) -> float:
-    return float(values[percentile.rank(len(values)) - 1])

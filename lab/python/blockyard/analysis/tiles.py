@@ -92,9 +92,5 @@ def tile(runs: Sequence[passes.Rows], single: np.ndarray, end_ns: float, ticks_p
         latencies.ctypes.data,
     ):
         raise MemoryError
-    return Tiles(tuple(map(_cells, counts)), latencies)
-
-
-def _cells(counts: np.ndarray) -> Cells:
-    found = np.flatnonzero(counts)
-    return Cells(found // BINS, found % BINS, counts[found])
+    occupied = [(plane, np.flatnonzero(plane)) for plane in counts]
+    return Tiles(tuple(Cells(found // BINS, found % BINS, plane[found]) for plane, found in occupied), latencies)

@@ -46,25 +46,14 @@ class Campaign:
     def runs(self) -> list[Run]:
         """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""
         touches = [*self.touches, *(["untimed"] if self.untimed else [])]
-        return schedule(
-            [journal["name"] for journal in self.journals],
-            [allocator["name"] for allocator in self.allocators],
-            self.paces,
-            touches,
-            self.repeats,
-        )
+        return schedule(*self._names(), self.paces, touches, self.repeats)
 
     def traces(self) -> list[Run]:
         """The traced runs, which measure nothing: none of them is in `runs`."""
-        if not self.traced:
-            return []
-        return traces(
-            [journal["name"] for journal in self.journals],
-            [allocator["name"] for allocator in self.allocators],
-            self.paces,
-            self.touches,
-            len(self.runs()),
-        )
+        return traces(*self._names(), self.paces, self.touches, len(self.runs())) if self.traced else []
+
+    def _names(self) -> Iterator[list[str]]:
+        return ([entry["name"] for entry in entries] for entries in (self.journals, self.allocators))
 
     def all_runs(self) -> list[Run]:
         """Everything that there is to do."""

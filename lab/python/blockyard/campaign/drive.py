@@ -119,7 +119,8 @@ def resume(
     folder = Folder(output).open()
     try:
         machine.refuse_another(output)
-        choices = {choice.name: choice for choice in _resolve(_specs(campaign))}
+        specs = [entry["name"] + (f"={entry['file']}" if "file" in entry else "") for entry in campaign.allocators]
+        choices = {choice.name: choice for choice in _resolve(specs)}
         present = []
         for entry in campaign.allocators:
             choice = choices[entry["name"]]
@@ -185,8 +186,9 @@ def _allocator(choice: Choice) -> dict[str, Any]:
         "needs_pool": choice.needs_pool,
         "environment": choice.environment,
     }
-    library = _own_library(choice)
-    if library is not None:
+    if choice.base not in allocators.load():
+        # The user's file behind `NAME=FILE`, whether it is driven through the foreign adapter or is one itself.
+        library = choice.foreign or choice.adapter
         entry |= {"file": str(library), "sha256": prepare.sha256(library)}
     return entry
 
@@ -195,15 +197,6 @@ def _resolve(names: Sequence[str]) -> list[Choice]:
     # The user's tunables are for the user's programs: a run gets the variant's own and nothing else.
     os.environ.pop("GLIBC_TUNABLES", None)
     return allocators.resolve(list(names))
-
-
-def _own_library(choice: Choice) -> Path | None:
-    """The user's file behind `NAME=FILE`, whether it is driven through the foreign adapter or is one itself."""
-    return None if choice.base in allocators.load() else choice.foreign or choice.adapter
-
-
-def _specs(campaign: Campaign) -> list[str]:
-    return [f"{entry['name']}={entry['file']}" if "file" in entry else entry["name"] for entry in campaign.allocators]
 
 
 def _examine_machine(show: Display) -> dict[str, Any]:
@@ -275,12 +268,7 @@ def _share(campaign: Campaign) -> list[Run]:
     runs = campaign.all_runs()
     if campaign.shard is None:
         return runs
-    estimate = _estimate(campaign)
-    return share(runs, *settings.parse_shard(campaign.shard), weight=estimate.expected_s)
-
-
-def _estimate(campaign: Campaign) -> Estimate:
-    return Estimate({journal["name"]: journal for journal in campaign.journals})
+    return share(runs, *settings.parse_shard(campaign.shard), weight=Estimate(campaign.journals).expected_s)
 
 
 def _run(
@@ -301,7 +289,7 @@ def _run(
             todo.append(run)
         else:
             _count(outcome, run, result)
-    estimate = _estimate(campaign)
+    estimate = Estimate(campaign.journals)
     began = time.monotonic()
     show.begin(campaign.name, len(runs) - len(todo), len(runs))
     try:

@@ -12,10 +12,10 @@ _EVENT_AT_MAX_PACE_S = 200e-9
 
 
 class Estimate:
-    """Expected seconds of runs. `journals` are the entries of `campaign.json` by name."""
+    """Expected seconds of runs. `journals` are the entries of `campaign.json`."""
 
-    def __init__(self, journals: dict[str, dict[str, Any]]) -> None:
-        self._journals = journals
+    def __init__(self, journals: Iterable[dict[str, Any]]) -> None:
+        self._journals = {journal["name"]: journal for journal in journals}
         self._like: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         self._overheads: list[float] = []
 

@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,20 @@ _PROBE_S = 0.2
 
 def describe() -> dict[str, Any]:
     """What `machine.json` holds. `kind` is the text that two machines share when their figures may be joined."""
+    cpu = _fields("/proc/cpuinfo", ":")
     facts: dict[str, Any] = {
-        "cpu": _cpu(),
+        "cpu": _cpu_words(cpu),
         "architecture": platform.machine(),
         "cores": os.cpu_count() or 1,
-        "memory_bytes": _memory_bytes(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
         "libc": " ".join(platform.libc_ver()).strip(),
-        "distribution": _distribution(),
+        "distribution": _fields("/etc/os-release", "=").get("PRETTY_NAME", "unknown").strip('"'),
         "clock": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown",
         "ticks_per_ns": None,
         "transparent_huge_pages": transparent_huge_pages(),
         "governor": governor(),
-        "virtualised": " hypervisor" in _cpu_flags(),
+        "virtualised": "hypervisor" in (cpu.get("flags") or cpu.get("Features", "")).split(),
     }
     facts["kind"] = kind(facts)
     return facts
@@ -166,21 +166,17 @@ def _first_line(path: str | Path) -> str:
         return ""
 
 
-def _fields(path: str, separator: str) -> Iterable[tuple[str, str]]:
+def _fields(path: str, separator: str) -> dict[str, str]:
+    """Of a file with a key and a value a line, the first value of each."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return
-    for line in lines:
-        key, found, value = line.partition(separator)
-        if found:
-            yield key.strip(), value.strip()
+        return {}
+    parted = (line.partition(separator) for line in reversed(lines))
+    return {key.strip(): value.strip() for key, found, value in parted if found}
 
 
-def _cpu() -> str:
-    fields: dict[str, str] = {}
-    for key, value in _fields("/proc/cpuinfo", ":"):
-        fields.setdefault(key, value)
+def _cpu_words(fields: dict[str, str]) -> str:
     if "model name" in fields:
         numbers = " ".join(fields[key] for key in ("cpu family", "model", "stepping") if key in fields)
         return f"{fields['model name']} ({numbers})" if numbers else fields["model name"]
@@ -191,18 +187,6 @@ def _cpu() -> str:
         if key in fields
     ]
     return ", ".join(parts) or platform.machine()
-
-
-def _cpu_flags() -> str:
-    return next((f" {value}" for key, value in _fields("/proc/cpuinfo", ":") if key in ("flags", "Features")), "")
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _distribution() -> str:
-    return next((value.strip('"') for key, value in _fields("/etc/os-release", "=") if key == "PRETTY_NAME"), "unknown")
 
 
 def _busy_and_all_ticks() -> tuple[int, int]:

@@ -77,7 +77,7 @@ def share(runs: Sequence[Run], number: int, of: int, weight: Callable[[Run], flo
         lambda run: (run.pace, run.touch),
         lambda run: run.repeat,
     )
-    rounds = len({tuple(level(run) for level in levels) for run in runs})
+    rounds = _rounds(runs, levels)
     if of > rounds:
         raise UserError(
             f"this campaign has {rounds} rounds of all its allocators and can't be shared by {of}; "

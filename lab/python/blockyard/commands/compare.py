@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import options, terminal
+from blockyard import files, options, terminal
 from blockyard.errors import UserError
 
 GATE_FAILED = 3
@@ -71,7 +71,7 @@ def command(
     when the two can't be compared.
     """
     from blockyard.analysis import compare, gate, pairing, sections
-    from blockyard.report import blocks, files
+    from blockyard.report import blocks
     from blockyard.report.compare import json_form, junit_form, text_form
 
     chosen = tuple(gate.parse(text) for text in gates)

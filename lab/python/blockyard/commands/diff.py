@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from blockyard import journal_tool, junit, options, recording_diff, sites_tool
+from blockyard import files, journal_tool, junit, options, recording_diff, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.function_names import told_apart
@@ -77,8 +77,6 @@ def command(
     BEFORE and AFTER are journals with call stacks. Two recordings of one program differ; set a gate's limit above what
     two recordings without a change show. Exits with 0, with 3 when a gate failed, with 1 when the two can't be read.
     """
-    from blockyard.report import files
-
     files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, junit_path)
     chosen = [recording_diff.parse_gate(text) for text in gates]
     old, new = (sites_tool.listing(journal, given) for journal in (before, after))

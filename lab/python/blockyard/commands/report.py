@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from blockyard import options, sites_tool, terminal, variants
-from blockyard.advise import reading
+from blockyard.advise import tool
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
 from blockyard.options import Finite, Seconds
@@ -112,9 +112,9 @@ def command(directory: Path, output: Path | None, view: str | None, as_json: boo
         given["recorded_with"] = variants.current(given["recorded_with"])
     given["html"] = given["html"] or bool(given["advice"])
     wanted = ReportOptions(**given, views=_VIEWS[view] if view else ())
-    if reading.is_advice(directory):
+    if tool.is_advice(directory):
         output = output or directory / "report"
-        campaign, pair = reading.replays(directory)
+        campaign, pair = tool.replays(directory)
         wanted = replace(wanted, html=True, advice=(*wanted.advice, directory), journals=wanted.journals or pair)
         directory = campaign
     with terminal.reading_bar() as tell:

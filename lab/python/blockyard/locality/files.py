@@ -20,11 +20,8 @@ def read(folder: Path) -> dict[str, list[Measured]]:
         found[_NAMES.get(stem, stem)] = [_measured(folder, stem)]
     if not found:
         raise UserError(f"{folder} has no NAME_distances.csv; --draw takes a folder that 'blockyard locality -o' wrote")
-    return {name: found[name] for name in sorted(found, key=lambda name: (*_place(name), name))}
-
-
-def _place(name: str) -> tuple[int]:
-    return (OURS.index(name) if name in OURS else len(OURS),)
+    ours = [name for name in OURS if name in found]
+    return {name: found[name] for name in [*ours, *sorted(found.keys() - OURS)]}
 
 
 def _measured(folder: Path, stem: str) -> Measured:
@@ -35,7 +32,11 @@ def _measured(folder: Path, stem: str) -> Measured:
     values, counts = np.unique(apart, return_counts=True)
     if sorted(map(tuple, buckets)) != list(zip(values.tolist(), counts.tolist(), strict=True)):
         raise UserError(f"{folder / stem}_buckets.csv does not count the distances in {stem}_distances.csv")
-    ticks = dict(_named(folder / f"{stem}_times.csv"))
+    times = folder / f"{stem}_times.csv"
+    ticks = {
+        "".join(line[:1]): _numbers(times, number, line[1:], 1)[0]
+        for number, line in enumerate(_lines(times, ("Operation", "Ticks")), start=2)
+    }
     if ticks.keys() != {"Allocate", "Deallocate"}:
         raise UserError(f"{folder / stem}_times.csv needs a row for Allocate and one for Deallocate")
     # Of blocks without length, since the files do not say it, and from address 0 on: the distances are what they were.
@@ -57,13 +58,6 @@ def _lines(path: Path, header: tuple[str, ...]) -> list[list[str]]:
 
 def _rows(path: Path, header: tuple[str, ...]) -> list[list[int]]:
     return [_numbers(path, number, line, len(header)) for number, line in enumerate(_lines(path, header), start=2)]
-
-
-def _named(path: Path) -> list[tuple[str, int]]:
-    return [
-        (line[0] if line else "", _numbers(path, number, line[1:], 1)[0])
-        for number, line in enumerate(_lines(path, ("Operation", "Ticks")), start=2)
-    ]
 
 
 def _numbers(path: Path, number: int, line: list[str], columns: int) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from blockyard.advise import reading
+from blockyard.advise import tool
 from blockyard.allocators import of_library
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
 from blockyard.analysis.frames import FrameCut
@@ -66,7 +66,7 @@ def build(
     if not usable:
         raise UserError(_nothing(results))
     if options.html:
-        page.libraries()  # a build that has none says so before an hour of work
+        page.refuse_without_library()  # a build that has none says so before an hour of work
     advice = _advice(usable, options)
     out = out or directory / "report"
     _make_folder(out)
@@ -107,8 +107,8 @@ def _advice(sections: list[Section], options: ReportOptions) -> dict[str, dict[s
     found: dict[str, dict[str, Any]] = {}
     folders: dict[str, Path] = {}
     for folder in dict.fromkeys(options.advice):
-        report = reading.read(folder)
-        about = reading.fingerprint(report)
+        report = tool.read(folder)
+        about = tool.fingerprint(report)
         section = next((one for one in sections if one.facts.get("sha256") == about), None)
         if section is None:
             replayed = sections[0].facts.get("path")

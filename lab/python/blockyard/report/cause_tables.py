@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from blockyard.analysis import causes, slow_events, syscalls
+from blockyard.analysis import causes, syscalls
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import P999, Operation, View
 from blockyard.analysis.syscalls import Trace
@@ -112,7 +112,7 @@ def slow_table(lineup: Lineup, traces: dict[str, Trace | None] | None = None) ->
     rows = []
     for one in lineup.members:
         trace = (traces or {}).get(one.name)
-        for event in slow_events.of(one, _LISTED):
+        for event in causes.slowest(one, _LISTED):
             why = causes.words(event.causes[event.worst]).replace("the allocator's ", "")
             if trace is not None and (calls := trace.of_event(event.event)):
                 why = f"{why}; {syscalls.phrase(calls)}"

@@ -10,7 +10,7 @@ import numpy as np
 from blockyard.analysis import causes, memory, passes
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.latency import Operation, View
-from blockyard.report import cause_pictures, curves, dots, frame_pictures, memory_pictures, scatter, style
+from blockyard.report import curves, frame_pictures, memory_pictures, row_pictures, scatter, style
 from blockyard.report.lineup import Lineup, MeasuredSection, short_name
 from blockyard.report.style import Look
 from blockyard.variants import DEFAULTS, PREFAULTED
@@ -139,7 +139,7 @@ class _Drawing:
 
     def all(self) -> Iterator[tuple[str, Callable[[], list[Path]]]]:
         for view in _drawn(self.of):
-            yield "dots", partial(self.latencies, view, dots.draw, "comparison", "From the median to the worst")
+            yield "dots", partial(self.latencies, view, row_pictures.dots, "comparison", "From the median to the worst")
             yield "percentiles", partial(self.latencies, view, curves.draw, "percentiles", "Latency by percentile")
         yield "frames", self.frames
         yield "causes", self.causes
@@ -195,7 +195,7 @@ class _Drawing:
                 panels.append((f"above {limit // 1000} us", rows))
         subtitle = f"as-run, mallocs with first touch and frees together; {self.who}; {self.how}"
         sheet = self.place("causes", "What made slow events slow", subtitle)
-        return cause_pictures.draw(sheet, panels) if panels else []
+        return row_pictures.causes(sheet, panels) if panels else []
 
     def memory(self) -> list[Path]:
         at_ns = memory.times(self.competing)

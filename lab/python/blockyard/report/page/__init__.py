@@ -1,6 +1,5 @@
 """One self-contained HTML file to explore a campaign with: no network, no server, nothing beside it."""
 
-from blockyard.report.page.libraries import libraries, missing
-from blockyard.report.page.writer import write
+from blockyard.report.page.writer import missing, refuse_without_library, write
 
-__all__ = ["libraries", "missing", "write"]
+__all__ = ["missing", "refuse_without_library", "write"]

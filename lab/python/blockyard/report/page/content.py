@@ -1,7 +1,7 @@
 """What the page knows beyond single events: every exact figure, computed by the analysis and only shown here."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Percentile, View, paid
 from blockyard.analysis.sections import Section, middle
-from blockyard.report import cause_tables
+from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables, site_tables
 from blockyard.report.lineup import Lineup, MeasuredSection
-from blockyard.report.page import frames, tables
+from blockyard.report.page import frames
 from blockyard.report.page.pack import LATENCY_STEPS
 from blockyard.report.page.stacks import SUM_STEPS
+from blockyard.report.table import INTERVALS, Table, raw
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 _TABLE = (P50, P99, P999, P9999, P99999)
@@ -53,7 +54,7 @@ def section(of: MeasuredSection, verdict: Sequence[str]) -> dict[str, Any]:
         "looked": cause_tables.looked(lineup) if lineup.looked_into else "",
         "frames": frames.facts(of.section, members),
         "threads": of.section.thread_names,
-        "tables": tables.tables(lineup, views),
+        "tables": _tables(lineup, views),
         "memory": {"time_s": _rounded(at_ns / 1e9, 4), "live": [int(value) for value in live]},
         "allocators": [_allocator(of.section, one, bases, views, curves.get(one.name)) for one in members],
     }
@@ -150,3 +151,42 @@ def _digits(value: float, digits: int = 5) -> float:
 
 def _rounded(values: np.ndarray, digits: int) -> list[float]:
     return [round(float(value), digits) for value in values]
+
+
+def _tables(lineup: Lineup, views: Sequence[View]) -> list[dict[str, Any]]:
+    """In the order of the choice; what the runs do not have is left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for view in views:
+        for table in frame_tables.budget_tables(lineup, view):
+            if INTERVALS not in table.circumstances:
+                _add_rows(found, table, view.value)
+    for table in _of_no_view(lineup):
+        _add_rows(found, table, "")
+    return list(found.values())
+
+
+def _of_no_view(lineup: Lineup) -> Iterator[Table]:
+    if lineup.looked_into:
+        yield from cause_tables.tables(lineup)
+    traces = {one.name: lineup.trace(one) for one in lineup.members}
+    if any(traces.values()):
+        yield cause_tables.calls_table(lineup, traces)
+    sites = site_tables.every if lineup.of.options.everything else site_tables.short
+    yield from (one for one in sites(lineup) if isinstance(one, Table) and one.first == "allocator")
+    yield from memory_tables.memory_tables(lineup)
+    yield from memory_tables.deferred_tables(lineup)
+    yield latency_tables.fidelity_table(lineup)
+
+
+def _add_rows(found: dict[str, dict[str, Any]], table: Table, view: str) -> None:
+    """The rows of one view, beside those of the others: of each the allocator, then its cells."""
+    made = found.setdefault(
+        table.name,
+        {
+            "name": table.name,
+            "words": " ".join(f"{note[0].upper()}{note[1:]}." for note in table.footnotes),
+            "columns": [[column.plain, column.unit.value, column.marked] for column in table.columns],
+            "rows": {},
+        },
+    )
+    made["rows"][view] = [[row.key, *map(raw, row.cells)] for row in table.rows]

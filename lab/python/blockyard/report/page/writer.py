@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from blockyard import native
 from blockyard.analysis import syscalls
+from blockyard.errors import UserError
 from blockyard.files import whole_text
 from blockyard.report.lineup import MeasuredSection
 from blockyard.report.page import bundle, changes, content, events, frames, stacks
-from blockyard.report.page.libraries import Library, libraries
 
 _STACKS = 5
 """One part in so many of the room for events is kept for what their call stacks did; they take what events leave."""
@@ -26,7 +27,7 @@ def write(
 ) -> Path:
     """Writes the page; `advice` by the SHA-256 of the journal that it is about. Raises UserError where the build has no
     libraries for it, before anything is computed."""
-    carried = libraries()
+    refuse_without_library()
     results = measured[0].results
     facts: dict[str, Any] = {
         "name": results.name,
@@ -55,30 +56,49 @@ def write(
             packs.append((f"{number}/stacks", called.pack))
         packs.append((f"{number}/frames", frames.pack(one.figures, one.all_views)))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
-    whole_text(target, _document(facts, packs, carried))
+    whole_text(target, _document(facts, packs))
     return target
 
 
-def _document(facts: dict[str, Any], packs: list[tuple[str, str]], carried: list[Library]) -> str:
+def _document(facts: dict[str, Any], packs: list[tuple[str, str]]) -> str:
     template = (bundle.STATIC / "page.html").read_text(encoding="utf-8")
-    licences = "\n".join(
-        f"<h3>{html.escape(one.name)} {html.escape(one.version)}</h3>\n<pre>{html.escape(one.licence)}</pre>"
-        for one in carried
-    )
+    name, licence = (html.escape(words) for words in (f"uPlot {_library('.version').strip()}", _library(".LICENSE")))
     data = "\n".join(
         f'<script type="text/plain" data-pack="{html.escape(name)}">{pack}</script>' for name, pack in packs
     )
     # In a script element only `</` could end it early.
     facts_text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
-    style = "\n".join([*(one.style for one in carried), bundle.style()])
     filled = {
         "title": html.escape(f"Blockyard: {facts['name']}"),
-        "style": style,
-        "licences": licences,
+        "style": f"{_library('.min.css')}\n{bundle.style()}",
+        "licences": f"<h3>{name}</h3>\n<pre>{licence}</pre>",
         "facts": facts_text,
         "packs": data,
-        "libraries": "\n".join(one.script for one in carried),
+        "libraries": _library(".iife.min.js"),
         "script": bundle.script(),
     }
     parts = template.split("@@")
     return "".join(filled[part] if place % 2 else part for place, part in enumerate(parts))
+
+
+def missing() -> str | None:
+    """Why the build has no library for the page (cmake/BlockyardPage.cmake fetches it), with what to do; None where it
+    has it."""
+    folder = native.folder("page")
+    if folder and (folder / "missing.txt").is_file():
+        return (folder / "missing.txt").read_text(encoding="utf-8").strip()
+    if folder is None or not (folder / "uPlot.iife.min.js").is_file():
+        return "this blockyard was built without the libraries of the report's page; build it with 'make build'"
+    return None
+
+
+def refuse_without_library() -> None:
+    """Raises UserError where the build could not have it."""
+    if reason := missing():
+        raise UserError(f"--html is not possible: {reason}")
+
+
+def _library(ending: str) -> str:
+    folder = native.folder("page")
+    assert folder is not None
+    return (folder / f"uPlot{ending}").read_text(encoding="utf-8")
