@@ -71,8 +71,7 @@ def command(
     when the two can't be compared.
     """
     from blockyard.analysis import compare, gate, pairing, sections
-    from blockyard.report import blocks
-    from blockyard.report.compare import json_form, junit_form, text_form
+    from blockyard.report import blocks, compared
 
     chosen = tuple(gate.parse(text) for text in gates)
     if strict and not chosen:
@@ -83,14 +82,14 @@ def command(
         measured = compare.measure(pairs, tell)
     found = compare.compare(measured)
     outcomes = gate.judge(measured, chosen, strict)
-    document = text_form.document(found, outcomes, everything)
+    document = compared.document(found, outcomes, everything)
     if as_json:
-        click.echo(json_form.render(found, outcomes), nl=False)
+        click.echo(compared.json_text(found, outcomes), nl=False)
     printed = as_json
     for path, render in (
-        (json_path, lambda: json_form.render(found, outcomes)),
+        (json_path, lambda: compared.json_text(found, outcomes)),
         (markdown_path, lambda: blocks.markdown(document, Path())),
-        (junit_path, lambda: junit_form.render(found, outcomes)),
+        (junit_path, lambda: compared.junit_text(found, outcomes)),
     ):
         if path is not None:
             printed |= files.export(path, render())

@@ -41,9 +41,10 @@ from blockyard.variants import PREFAULTED
 
 
 @dataclass(frozen=True)
-class _Text:
-    """Of one section what its text holds, made while workers draw."""
+class _Part:
+    """A section with what its text holds, made while workers draw."""
 
+    of: MeasuredSection
     answer: Answer
     tables: list[Block]
 
@@ -73,12 +74,12 @@ def build(
     try:
         measured = _measure(results, usable, out, options, tell)
         _refuse_empty_zoom(measured, options)
-        files = _write(measured, out, options, advice, tell)
-        document = _document(measured, files)
+        parts, written = _write(measured, out, options, advice, tell)
+        document = _document(parts, written["picture"])
         rendered = blocks.text(document)
         for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(document, out))):
             whole_text(out / name, content)
-            files.written.append(out / name)
+            written["file"].append(out / name)
     except MemoryError:
         raise UserError(
             f"the machine's memory does not suffice to report on {directory} in one go; report fewer "
@@ -87,18 +88,18 @@ def build(
     except OSError as error:
         raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
     tell(1.0, "done")
-    answers = [text.answer for text in files.texts]
+    answers = [part.answer for part in parts]
     return ReportResult(
         out,
-        table=blocks.terminal(_terminal_blocks(measured, files)),
+        table=blocks.terminal(_terminal_blocks(parts)),
         short=blocks.terminal(map(verdict.table, answers)),
         verdict=blocks.terminal(verdict.blocks(answers)),
         text=rendered,
-        json=_json(measured, files),
+        json=_json(parts),
         guidelines=[words for one in measured for words in _guidelines(one)],
-        pictures=sorted(files.pictures),
-        files=sorted(files.written),
-        page=files.page,
+        pictures=sorted(written["picture"]),
+        files=sorted(written["file"]),
+        page=next(iter(written["page"]), None),
     )
 
 
@@ -202,23 +203,14 @@ def _shares(allocators: int, options: ReportOptions) -> list[int]:
     return [_threads(allocators, options)] * (allocators - 1) + [_threads(2 - allocators % 2, options)]
 
 
-@dataclass(frozen=True)
-class _Files:
-    """What was written, and the text of each section, made meanwhile."""
-
-    written: list[Path]
-    pictures: list[Path]
-    page: Path | None
-    texts: list[_Text]
-
-
 def _write(
     measured: list[MeasuredSection],
     out: Path,
     options: ReportOptions,
     advice: dict[str, dict[str, Any]],
     tell: Progress,
-) -> _Files:
+) -> tuple[list[_Part], dict[str, list[Path]]]:
+    """The text of each section, and what was written, by kind."""
     tasks: list[_Task] = []
     for one in measured:
         one.folder.mkdir(parents=True, exist_ok=True)
@@ -226,25 +218,25 @@ def _write(
             from blockyard.report import pictures  # here: matplotlib takes longer to load than tables to make
 
             threads = _threads(len(one.figures), options)
-            tasks += [("picture", task.name, task.draw) for task in pictures.tasks(one, threads)]
+            tasks += [("picture", name, draw) for name, draw in pictures.tasks(one, threads)]
         tasks += _sample_files(one)
-    texts: list[_Text] = []
+    parts: list[_Part] = []
 
     def make_texts() -> list[Path]:
         for one in measured:
             answer = verdict.answer(one)
-            texts.append(_Text(answer, [verdict.table(answer), *_tables(one)]))
+            parts.append(_Part(one, answer, [verdict.table(answer), *_tables(one)]))
         return []
 
     def draw_page() -> list[Path]:
-        verdicts = [verdict.of_section(text.answer) for text in texts]
+        verdicts = [verdict.of_section(part.answer) for part in parts]
         notes = _notes(measured[0].results)
         return [page.write(out / "report.html", notes, measured, verdicts, advice, options.jobs)]
 
     here: list[_Task] = [
         ("file", "figures", lambda: records.write_all(out, measured)),
         ("file", "tables", make_texts),
-        ("file", "tables.csv", lambda: records.write_cells(out, _cells(measured, texts))),
+        ("file", "tables.csv", lambda: records.write_cells(out, _cells(parts))),
     ]
     if options.html:
         here.append(("page", "the page", draw_page))
@@ -252,7 +244,7 @@ def _write(
     for number, (kind, name, paths) in enumerate(_run(here, tasks, options.jobs), start=1):
         found[kind].extend(paths)
         tell(0.25 + 0.75 * number / (len(here) + len(tasks)), f"wrote {name}")
-    return _Files(found["file"], found["picture"], next(iter(found["page"]), None), texts)
+    return parts, found
 
 
 def _sample_files(one: MeasuredSection) -> Iterator["_Task"]:
@@ -274,32 +266,33 @@ def _sample_files(one: MeasuredSection) -> Iterator["_Task"]:
             )
 
 
-def _cells(measured: list[MeasuredSection], texts: list[_Text]) -> list[dict[str, Any]]:
+def _cells(parts: list[_Part]) -> list[dict[str, Any]]:
     """Every cell of every table that compares allocators."""
     return [
-        {**one.section.named, **record}
-        for one, text in zip(measured, texts, strict=True)
-        for table in text.tables
+        {**part.of.section.named, **record}
+        for part in parts
+        for table in part.tables
         if isinstance(table, Table)
         for record in table.records()
     ]
 
 
-def _json(measured: list[MeasuredSection], files: _Files) -> dict[str, Any]:
+def _json(parts: list[_Part]) -> dict[str, Any]:
     """What the terminal shows, and the other tables, as values."""
+    results = parts[0].of.results
     return {
-        "name": measured[0].results.name,
-        "created_at": measured[0].results.created_at,
-        "notes": _notes(measured[0].results),
+        "name": results.name,
+        "created_at": results.created_at,
+        "notes": _notes(results),
         "sections": [
             {
-                "title": one.section.title,
-                "verdict": verdict.of_section(text.answer),
-                "header": one.header.lines(),
-                "warnings": fidelity.sentences(one.section),
-                "tables": [table.json() for table in text.tables if isinstance(table, Table)],
+                "title": part.of.section.title,
+                "verdict": verdict.of_section(part.answer),
+                "header": part.of.header.lines(),
+                "warnings": fidelity.sentences(part.of.section),
+                "tables": [table.json() for table in part.tables if isinstance(table, Table)],
             }
-            for one, text in zip(measured, files.texts, strict=True)
+            for part in parts
         ],
     }
 
@@ -378,26 +371,27 @@ def _all_tables(lineup: Lineup) -> Iterable[Block]:
     yield from memory_tables.deferred_tables(lineup)
 
 
-def _document(measured: list[MeasuredSection], files: _Files) -> list[Block]:
+def _document(parts: list[_Part], pictures: list[Path]) -> list[Block]:
     """The whole report."""
-    results = measured[0].results
+    results = parts[0].of.results
     found: list[Block] = [
         Heading(f"Blockyard report: {results.name}"),
         Paragraph(
             f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/guide/report.md."
         ),
     ]
-    found += verdict.blocks([text.answer for text in files.texts])
+    found += verdict.blocks([part.answer for part in parts])
     if notes := _notes(results):
         found.append(Warnings(notes))
-    for one, text in zip(measured, files.texts, strict=True):
+    for part in parts:
+        one = part.of
         found += _circumstances(one)
-        if len(measured) > 1:
-            found.append(Bullets(verdict.of_section(text.answer)))
+        if len(parts) > 1:
+            found.append(Bullets(verdict.of_section(part.answer)))
         if one.options.everything:
             found += [Paragraph(words) for words in _guidelines(one)]
-        found += text.tables
-        mine = sorted(path for path in files.pictures if path.parent == one.folder and path.suffix == ".png")
+        found += part.tables
+        mine = sorted(path for path in pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
         if one.options.everything:
             found += _study(one)
@@ -422,13 +416,14 @@ def _study(one: MeasuredSection) -> list[Block]:
     return found
 
 
-def _terminal_blocks(measured: list[MeasuredSection], files: _Files) -> list[Block]:
+def _terminal_blocks(parts: list[_Part]) -> list[Block]:
     """What `blockyard report` prints before its verdict: the figures behind it and what must be known to read them."""
     found: list[Block] = []
-    if notes := _notes(measured[0].results):
+    if notes := _notes(parts[0].of.results):
         found.append(Warnings(notes))
-    for one, text in zip(measured, files.texts, strict=True):
-        found += [*_circumstances(one), verdict.table(text.answer)]
+    for part in parts:
+        one = part.of
+        found += [*_circumstances(one), verdict.table(part.answer)]
         for lineup in one.lineups():
             found.append(Paragraph(frame_tables.words(one.section, lineup.cuts)))
             for view in lineup.views:

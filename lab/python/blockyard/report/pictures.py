@@ -33,22 +33,15 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Task:
-    """Pictures that one worker draws in one go."""
-
-    name: str
-    draw: Callable[[], list[Path]]
-
-
-def tasks(one: MeasuredSection, threads: int) -> list[Task]:
-    """The summary pictures first, then every event of each allocator: of all, or of those that pictures bring out.
+def tasks(one: MeasuredSection, threads: int) -> list[tuple[str, Callable[[], list[Path]]]]:
+    """Pictures that one worker draws in one go, by name: the summary ones first, then every event of each allocator: of
+    all, or of those that pictures bring out.
 
     Nothing is drawn of inherent where no allocator has two repeats: it would be as-run's picture under another name.
     """
     one.folder.mkdir(parents=True, exist_ok=True)
     journal = one.section.journal
-    found = [Task(f"{journal} {name}", draw) for lineup in one.lineups() for name, draw in _Drawing(lineup).all()]
+    found = [(f"{journal} {name}", draw) for lineup in one.lineups() for name, draw in _Drawing(lineup).all()]
     # One frame for all allocators of a section, so that their pictures can be laid side by side.
     end = max((last_second(each) for each in one.figures), default=1.0)
     begin, until = one.options.from_s or 0.0, one.options.to_s
@@ -56,7 +49,7 @@ def tasks(one: MeasuredSection, threads: int) -> list[Task]:
     frame = _Frame(times, latency_edges(one.figures), _step(one.figures))
     closely = one.figures if one.options.everything else [each for each in one.figures if each.name in one.emphasised]
     if times[0] < times[1]:
-        found += [Task(f"{journal} {each.name}", partial(_scatters, one, each, frame, threads)) for each in closely]
+        found += [(f"{journal} {each.name}", partial(_scatters, one, each, frame, threads)) for each in closely]
     return found
 
 

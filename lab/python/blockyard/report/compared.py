@@ -1,14 +1,22 @@
-"""A comparison as blocks of text and tables, for terminal, plain text and Markdown."""
+"""What `blockyard compare` says: blocks of text and tables, JSON for other programs (docs/guide/compare.md names the
+fields), and JUnit XML, a test case a gate and allocator or without gates a claim."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
 
-from blockyard.analysis.compare import OPERATIONS, Claim, Comparison, Section, Verdict
+from blockyard import junit
+from blockyard.analysis.compare import OPERATIONS, Change, Claim, Comparison, Section, Verdict
+from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.gate import Outcome, losses, percent
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, View
 from blockyard.analysis.sections import Results
 from blockyard.counted import counted
 from blockyard.report.blocks import Block, Heading, Paragraph, Warnings
 from blockyard.report.table import Column, Row, Table, Unit
+
+FORMAT = 1
 
 
 def document(comparison: Comparison, outcomes: Sequence[Outcome], everything: bool = False) -> list[Block]:
@@ -163,3 +171,117 @@ def sentence(outcome: Outcome) -> str:
 
 def _where(section: Section, many: bool) -> str:
     return f" [{section.title}]" if many else ""
+
+
+def json_text(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
+    pairing = comparison.pairing
+    lost = losses(comparison)
+    claims = [claim for section in comparison.sections for claim in section.claims if not claim.is_null]
+    fields = {
+        "format": FORMAT,
+        "base": _campaign_fields(pairing.base),
+        "new": _campaign_fields(pairing.new),
+        "machine": pairing.new.machine.kind,
+        "confidence": comparison.confidence,
+        "notes": list(pairing.notes),
+        "counts": {verdict.value: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict},
+        "sections": [_section_fields(section) for section in comparison.sections],
+        "lost": [{"section": section.title, "reason": words} for section, words in lost],
+        "gates": [_outcome_fields(one) for one in outcomes],
+    }
+    return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+
+
+def _campaign_fields(results: Results) -> dict[str, Any]:
+    return {
+        "directory": str(results.directory),
+        "name": results.name,
+        "created_at": results.created_at,
+        "blockyard": results.blockyard,
+        "repeats": results.repeats,
+    }
+
+
+def _section_fields(section: Section) -> dict[str, Any]:
+    new = section.pair.new
+    return {
+        "journal": new.journal,
+        "sha256": new.facts.get("sha256"),
+        "from_s": new.facts.get("from_s"),
+        "to_s": new.facts.get("to_s"),
+        "pace": new.pace,
+        "touch": new.touch,
+        "threads": new.threads,
+        "notes": list(section.notes),
+        "claims": [_claim_fields(claim) for claim in section.claims],
+    }
+
+
+def _claim_fields(claim: Claim) -> dict[str, Any]:
+    return {
+        "allocator": claim.allocator,
+        "operation": claim.operation.value,
+        "percentile": claim.percentile.label,
+        "verdict": claim.verdict.value,
+        "reason": claim.reason,
+        "is_null": claim.is_null,
+        "views": {view.value: _change_fields(change) for view, change in claim.views.items()},
+    }
+
+
+def _change_fields(change: Change) -> dict[str, Any]:
+    return {
+        "base_ns": _ns(change.base),
+        "new_ns": _ns(change.new),
+        "ratio": change.ratio,
+        "low": change.low,
+        "high": change.high,
+        "beside": change.beside,
+        "verdict": change.verdict.value,
+        "reason": change.reason,
+    }
+
+
+def _ns(value: Nanoseconds | None) -> float | None:
+    return None if value is None else value.value
+
+
+def _outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "gate": outcome.gate.text,
+        "section": outcome.section.title,
+        "allocator": outcome.allocator,
+        "operation": outcome.operation.value,
+        "passed": outcome.passed,
+        "unproven": outcome.unproven,
+        "words": outcome.words,
+    }
+
+
+def junit_text(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
+    document = junit.Document("blockyard compare")
+    for section in comparison.sections:
+        suite = document.suite(section.title)
+        for words in (words for one, words in losses(comparison) if one.pair is section.pair):
+            junit.judged(suite, "allocator came through", False, words)
+        for outcome in outcomes:
+            if outcome.section.pair is section.pair:
+                # The gate without its operation, which stands before it.
+                wanted = outcome.gate.text.replace(f"{outcome.operation.value}/", "")
+                name = f"{outcome.allocator} {outcome.operation.value} {wanted}"
+                junit.judged(suite, name, outcome.passed, outcome.words)
+        if not outcomes:
+            for claim in section.claims:
+                _claim_case(suite, claim)
+    return document.text()
+
+
+def _claim_case(suite: ElementTree.Element, claim: Claim) -> None:
+    """Without a gate nothing fails: what is inconclusive is skipped, the rest says what it is."""
+    case = junit.case(suite, f"{claim.allocator} {claim.operation.value} {claim.percentile.label}")
+    change = claim.change(None)
+    moved = f" {percent(change.ratio)}" if change is not None and change.ratio is not None else ""
+    if claim.verdict is Verdict.INCONCLUSIVE:
+        ElementTree.SubElement(case, "skipped", message=f"inconclusive{moved}: {claim.reason}")
+    else:
+        ElementTree.SubElement(case, "system-out").text = f"{claim.verdict.value}{moved}"

@@ -1,1 +1,0 @@
-"""What `blockyard compare` says, in each of its forms."""
