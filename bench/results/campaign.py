@@ -119,13 +119,13 @@ def _allocator(one: AllocatorFigures, section: Section, cut: Cuts, kept: memory.
         "time_ns": {
             "wall": _middle(run.number("wall_ns") for run in one.runs.runs),
             "calls": sections.middle(one.runs.runs, lambda facts: facts.timed_ns),
-            "own_threads": sections.middle(one.runs.runs, lambda facts: facts.background and facts.background.cpu_ns),
+            "own_threads": sections.middle(one.runs.runs, lambda facts: facts.own_threads_cpu_ns),
             "calls_and_own_threads": sections.middle(one.runs.runs, lambda facts: facts.timed_and_background_ns),
         },
         "own_thread_shares": [
-            _short(run.facts.background.cpu_ns / run.number("wall_ns"))
+            _short(run.facts.own_threads_cpu_ns / run.number("wall_ns"))
             for run in one.runs.runs
-            if run.facts.background is not None and run.facts.background.threads
+            if run.facts.own_threads
         ],
         "ready_misses": _ready_misses(one),
     }

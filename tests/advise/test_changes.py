@@ -2,6 +2,7 @@
 
 import numpy as np
 from played import Game, advise, play, routed
+from stack_paths import path_of
 
 from blockyard import native
 from blockyard.analysis.sites import Sites
@@ -33,6 +34,6 @@ def test_each_stack_belongs_to_the_change_that_routes_its_blocks(tmp_path):
         number = change[found.by_event[event]]
         assert number and report["advice"][number - 1]["group"] == route
     loaded = [
-        node for node in range(len(found.parent)) if [one.function for one in found.path_of(node)][1:2] == ["load()"]
+        node for node in range(len(found.parent)) if [one.function for one in path_of(found, node)][1:2] == ["load()"]
     ]
     assert loaded and not change[loaded].any()

@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from stack_paths import name_of, path_of
 from stacked import Journal
 from the_command import blockyard
 
@@ -25,7 +26,7 @@ def read(journal: Path, *arguments: object) -> Sites:
 
 
 def names(sites: Sites) -> list[str]:
-    return [sites.name(int(node)) for node in sites.by_event]
+    return [name_of(sites, int(node)) for node in sites.by_event]
 
 
 def test_each_event_has_the_function_that_asked_or_freed_and_marks_have_none(game):
@@ -39,7 +40,7 @@ def test_each_event_has_the_function_that_asked_or_freed_and_marks_have_none(gam
 
 def test_a_path_has_inlined_functions_lines_and_modules_innermost_first(game):
     sites = read(game)
-    path = [(one.function, one.file, one.line, one.module) for one in sites.path_of(int(sites.by_event[5]))]
+    path = [(one.function, one.file, one.line, one.module) for one in path_of(sites, int(sites.by_event[5]))]
     assert path == [
         ("app::batch()", "draw.h", 5, "libgame.so"),
         ("app::draw()", "draw.cpp", 50, "libgame.so"),

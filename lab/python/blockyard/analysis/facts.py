@@ -1,69 +1,17 @@
 """run.json and machine.json as types, each read once: what an older Blockyard did not write, or what is no number where
 one should be, is None or empty."""
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 Number = float | None
 
 
 @dataclass(frozen=True)
-class Lateness:
-    """How late events started against the journal's clock, in ns."""
-
-    p50: Number
-    p99: Number
-    p999: Number
-    max: Number
-
-
-@dataclass(frozen=True)
-class Looking:
-    """How slow events were looked into."""
-
-    threshold_ns: Number
-    ns_a_look: Number
-    source: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Of a journal that is larger than the memory for it: how often threads caught up with its reader, and waited."""
-
-    outruns: Number
-    waited_ns: Number
-
-
-@dataclass(frozen=True)
-class Background:
-    """The threads that the allocator started."""
-
-    threads: Number
-    cpu_ns: Number
-
-
-@dataclass(frozen=True)
-class AfterLastFree:
-    """What these threads still did, until memory settled."""
-
-    cpu_ns: Number
-    resident_bytes: Number
-    settled_after_ns: Number
-
-
-@dataclass(frozen=True)
-class LiveAtStop:
-    """The blocks alive at the end, and by how much the allocator had rounded them up."""
-
-    blocks: Number
-    rounding_bytes: Number
-
-
-@dataclass(frozen=True)
 class RunFacts:
-    """docs/reference/campaign-folder.md has what each field means."""
+    """docs/reference/campaign-folder.md has what each field means. An annotation says where one stands in the document,
+    if not by its own name at the top."""
 
     status: str
     reason: str
@@ -96,12 +44,29 @@ class RunFacts:
     pollute_bytes: Number
     thread_start_ns: tuple[float, ...]
     thread_stop_ns: tuple[float, ...]
-    lateness_ns: Lateness | None
-    looking: Looking | None
-    stream: Stream | None
-    background: Background | None
-    after_last_free: AfterLastFree | None
-    live_at_stop: LiveAtStop | None
+    late_p50_ns: Annotated[Number, "lateness_ns.p50"]
+    """How late events started against the journal's clock."""
+    late_p99_ns: Annotated[Number, "lateness_ns.p99"]
+    late_p999_ns: Annotated[Number, "lateness_ns.p999"]
+    late_max_ns: Annotated[Number, "lateness_ns.max"]
+    look_threshold_ns: Annotated[Number, "looking.threshold_ns"]
+    """From what latency on events were looked into."""
+    look_ns: Annotated[Number, "looking.ns_a_look"]
+    look_source: Annotated[str, "looking.source"]
+    look_reason: Annotated[str, "looking.reason"]
+    stream_outruns: Annotated[Number, "stream.outruns"]
+    """Of a journal that is larger than the memory for it: how often threads caught up with its reader, and waited."""
+    stream_waited_ns: Annotated[Number, "stream.waited_ns"]
+    own_threads: Annotated[Number, "background.threads"]
+    """Those that the allocator started."""
+    own_threads_cpu_ns: Annotated[Number, "background.cpu_ns"]
+    after_cpu_ns: Annotated[Number, "after_last_free.cpu_ns"]
+    """What these threads still did after the last free, until memory settled."""
+    after_resident_bytes: Annotated[Number, "after_last_free.resident_bytes"]
+    after_settled_ns: Annotated[Number, "after_last_free.settled_after_ns"]
+    live_blocks: Annotated[Number, "live_at_stop.blocks"]
+    """Those alive at the end, and by how much the allocator had rounded them up."""
+    live_rounding_bytes: Annotated[Number, "live_at_stop.rounding_bytes"]
     counters: dict[str, Any]
     routes: tuple[dict[str, Any], ...]
     """What each route of the plan took."""
@@ -109,13 +74,13 @@ class RunFacts:
     @property
     def looked_into(self) -> bool:
         """Whether the run looked for the causes of its slow events."""
-        return self.looking is not None and self.looking.source not in ("", "off")
+        return self.look_source not in ("", "off")
 
     @property
     def timed_and_background_ns(self) -> Number:
         """The timed calls and touches, and the processor time of the allocator's own threads."""
-        threads = self.background.cpu_ns if self.background else None
-        return None if self.timed_ns is None or threads is None else self.timed_ns + threads
+        known = self.timed_ns is not None and self.own_threads_cpu_ns is not None
+        return self.timed_ns + self.own_threads_cpu_ns if known else None
 
     @property
     def why(self) -> str:
@@ -151,15 +116,19 @@ def machine(document: dict[str, Any]) -> MachineFacts:
 
 
 def _read(kind: type, document: dict[str, Any]) -> Any:
-    hints = get_type_hints(kind)
-    return kind(**{field.name: _typed(hints[field.name], document.get(field.name)) for field in fields(kind)})
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        hint, path = get_args(hint) if get_origin(hint) is Annotated else (hint, name)
+        value: Any = document
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        found[name] = _typed(hint, value)
+    return kind(**found)
 
 
 def _typed(hint: Any, value: Any) -> Any:
     optional = get_origin(hint) is UnionType
     kind = next(one for one in get_args(hint) if one is not type(None)) if optional else hint
-    if is_dataclass(kind):
-        return _read(kind, value) if isinstance(value, dict) else None
     if kind is float:
         return value if _is_number(value) else None
     if kind is str:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from blockyard.analysis.facts import RunFacts
 from blockyard.analysis.sections import AllocatorRuns, Run, Section
 from blockyard.counted import listed
 from blockyard.durations import duration
@@ -67,7 +66,7 @@ def grade(run: Run, pace: str) -> Graded:
     """At full speed there is no clock to be late against: lateness and lost pace do not count."""
     facts = run.facts
     values = {
-        "late p99": None if pace == "max" else lateness_p99_ns(run.facts),
+        "late p99": None if pace == "max" else run.facts.late_p99_ns,
         "inversions": _share(facts.order_inversions, facts.events),
         "lost threads": None if pace == "max" else _share(facts.interrupted_threads, facts.replay_threads),
         "timer floor": _share(facts.floor_call_ticks, facts.ticks_per_ns),
@@ -104,19 +103,14 @@ def _share(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def lateness_p99_ns(facts: RunFacts) -> float | None:
-    """How late one event in a hundred started; None where nothing was paced."""
-    return facts.lateness_ns.p99 if facts.lateness_ns else None
-
-
 def sentences(section: Section) -> list[str]:
     """Everything a reader of this section's figures must know, worst first; empty when all is well."""
     found = [*_failed(section), *_unequal_repeats(section)]
     # At full speed there is no clock to be late against.
     paced = section.measured if section.pace != "max" else []
-    late = [one for one in paced if any((lateness_p99_ns(run.facts) or 0) > LATE_NS for run in one.runs)]
+    late = [one for one in paced if any((run.facts.late_p99_ns or 0) > LATE_NS for run in one.runs)]
     if late:
-        worst = max(lateness_p99_ns(run.facts) or 0 for allocator in late for run in allocator.runs)
+        worst = max(run.facts.late_p99_ns or 0 for allocator in late for run in allocator.runs)
         who = (
             "no allocator could keep the journal's pace in every run"
             if len(late) == len(section.measured) > 1
@@ -221,10 +215,10 @@ def _outruns(section: Section) -> list[str]:
 
 def outruns(run: Run) -> tuple[int, float] | None:
     """How often threads waited for the reader of a streamed journal, and how many ns; None where it lay in memory."""
-    stream = run.facts.stream
-    if stream is None or stream.outruns is None or stream.waited_ns is None:
+    facts = run.facts
+    if facts.stream_outruns is None or facts.stream_waited_ns is None:
         return None
-    return int(stream.outruns), stream.waited_ns
+    return int(facts.stream_outruns), facts.stream_waited_ns
 
 
 def _failed(section: Section) -> list[str]:

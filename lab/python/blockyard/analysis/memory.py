@@ -190,9 +190,8 @@ def _unload(found: MemorySeries) -> Unload | None:
 
 
 def _rounding(facts: RunFacts) -> float | None:
-    live = facts.live_at_stop
-    known = live is not None and live.blocks and live.rounding_bytes is not None
-    return live.rounding_bytes / live.blocks if known else None
+    known = facts.live_blocks and facts.live_rounding_bytes is not None
+    return facts.live_rounding_bytes / facts.live_blocks if known else None
 
 
 def _rows(run: Run) -> np.ndarray | None:

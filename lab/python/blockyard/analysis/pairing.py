@@ -261,9 +261,8 @@ def _refuse_other_options(base: Campaign, new: Campaign) -> None:
 
 def _refuse_one_streamed(base: Section, new: Section) -> None:
     """Of one section: another --stream-above alone makes no difference."""
-    streamed = [
-        any(run.facts.stream is not None for one in section.measured for run in one.runs) for section in (base, new)
-    ]
+    runs = [[run for one in section.measured for run in one.runs] for section in (base, new)]
+    streamed = [any(run.facts.stream_outruns is not None for run in of) for of in runs]
     if streamed[0] != streamed[1]:
         words = [
             f"{side} was {'streamed' if one else 'replayed from memory'}"

@@ -134,59 +134,37 @@ class Sites:
 
     def groups(self, skip: str | None = None) -> Groups:
         """Sites by function. Functions that the regular expression `skip` matches do not speak for a stack."""
-        if skip not in self._grouped:
-            speakers = self.speaker if skip is None else self.speakers(skip)
-            speaks = np.zeros(len(self.label), bool)
-            speaks[speakers] = True
-            spoken = self.label[speaks]
-            keys = spoken["function"].astype(np.uint64) << np.uint64(32) | spoken["module"]
-            found, group = np.unique(keys, return_inverse=True)
-            by_node = group[(np.cumsum(speaks) - 1)[speakers]]
-            functions, modules = (found >> np.uint64(32)).tolist(), (found & np.uint64(NONE)).tolist()
-            names = [self.texts[one] for one in functions]
-            self._grouped[skip] = Groups(by_node, [*names, NO_STACK], [*(self.texts[one] for one in modules), ""])
-        return self._grouped[skip]
+        speakers = self.speakers(skip)
+        speaks = np.zeros(len(self.label), bool)
+        speaks[speakers] = True
+        spoken = self.label[speaks]
+        keys = spoken["function"].astype(np.uint64) << np.uint64(32) | spoken["module"]
+        found, group = np.unique(keys, return_inverse=True)
+        by_node = group[(np.cumsum(speaks) - 1)[speakers]]
+        functions, modules = (found >> np.uint64(32)).tolist(), (found & np.uint64(NONE)).tolist()
+        names = [self.texts[one] for one in functions]
+        return Groups(by_node, [*names, NO_STACK], [*(self.texts[one] for one in modules), ""])
 
-    @cached_property
-    def _grouped(self) -> dict[str | None, Groups]:
-        return {}
-
-    def speakers(self, skip: str) -> np.ndarray:
+    def speakers(self, skip: str | None) -> np.ndarray:
         """As `speaker`, but functions that the regular expression `skip` matches do not speak. Chosen as
         lab/src/sites/labels.cpp does: the innermost function that is no wrapper, else the innermost."""
+        if skip is None:
+            return self.speaker
         try:
             expression = re.compile(skip)
         except re.error as error:
             raise UserError(f"--skip: '{skip}' is no regular expression ({error})") from None
         silent = self.wraps | np.array([expression.search(text) is not None for text in self.texts], bool)
         innermost, nobody = self.first_label[:-1].astype(np.int64), len(self.label)
-        passes_on = silent[self.label["function"]] | (self.label["module"] == self._incomplete)
+        # The module of markers, which say why a stack could not be walked to its root.
+        incomplete = self.texts.index(INCOMPLETE) if INCOMPLETE in self.texts else len(self.texts)
+        passes_on = silent[self.label["function"]] | (self.label["module"] == incomplete)
         speaks = np.where(passes_on, nobody, np.arange(nobody))
         found = np.minimum.reduceat(speaks, innermost)[self.frame].tolist() if nobody else []
         for node, parent in enumerate(self.parent.tolist()):
             if found[node] == nobody and parent != NONE:
                 found[node] = found[parent]
         return np.where(np.array(found) == nobody, innermost[self.frame], found)
-
-    @cached_property
-    def _incomplete(self) -> int:
-        """The module of markers, which say why a stack could not be walked to its root."""
-        return self.texts.index(INCOMPLETE) if INCOMPLETE in self.texts else len(self.texts)
-
-    def name(self, node: int) -> str:
-        """Of the function that speaks for the stack."""
-        return NO_STACK if node == NONE else self.texts[self.label["function"][self.speaker[node]]]
-
-    def path_of(self, node: int) -> list[Label]:
-        """All functions of the stack, innermost first."""
-        found = []
-        while node != NONE:
-            frame = self.frame[node]
-            for row in self.label[self.first_label[frame] : self.first_label[frame + 1]].tolist():
-                function, file, line, module = row
-                found.append(Label(self.texts[function], self.texts[file], line, self.texts[module]))
-            node = int(self.parent[node])
-        return found
 
 
 def of(section: Section) -> Sites | None:

@@ -81,7 +81,7 @@ class _Full:
 
     def __init__(self, found: Sites, skip: str | None) -> None:
         self._sites = found
-        self._speaker = found.speaker if skip is None else found.speakers(skip)
+        self._speaker = found.speakers(skip)
         self._rows, label_number = _distinct(found.label)
         self.others = len(self._rows)
         # A node of the sites becomes a place for each of its functions, outermost first; events without a stack get

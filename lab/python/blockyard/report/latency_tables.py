@@ -118,7 +118,7 @@ def costs(lineup: Lineup) -> Table:
         return [
             *(middle(one.runs.runs, attrgetter(name)) for name in ("peak_resident_bytes", "minor_faults", "cpu_ns")),
             middle(one.runs.untimed, attrgetter("cpu_ns")),
-            middle(one.runs.runs, fidelity.lateness_p99_ns),
+            middle(one.runs.runs, attrgetter("late_p99_ns")),
         ]
 
     return lineup.table(
@@ -141,7 +141,9 @@ def fidelity_table(lineup: Lineup) -> Table:
 
     def cells(one: AllocatorFigures) -> list[Cell]:
         found = fidelity.worst(one.runs, lineup.section.pace)
-        late = [_worst_late(one, key) for key in ("p50", "p99", "p999", "max")]
+        facts = [run.facts for run in one.runs.runs]
+        known = [[getattr(one, f"late_{which}_ns") for one in facts] for which in ("p50", "p99", "p999", "max")]
+        late = [max((value for value in values if value is not None), default=None) for values in known]
         names = ("inversions", "lost threads", "timer floor", "busy cores")
         return [found.grade.word, *late, *(found.values[name] for name in names)]
 
@@ -159,8 +161,3 @@ def fidelity_table(lineup: Lineup) -> Table:
         "the worst of all repeats",
         absent="not known of these runs",
     )
-
-
-def _worst_late(one: AllocatorFigures, key: str) -> float | None:
-    latest = [getattr(run.facts.lateness_ns, key) for run in one.runs.runs if run.facts.lateness_ns is not None]
-    return max((value for value in latest if value is not None), default=None)

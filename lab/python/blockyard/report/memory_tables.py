@@ -6,7 +6,6 @@ from operator import attrgetter
 from statistics import mean
 
 from blockyard.analysis import memory
-from blockyard.analysis.facts import RunFacts
 from blockyard.analysis.memory import MemoryFigures
 from blockyard.analysis.sections import AllocatorRuns, middle
 from blockyard.report import units
@@ -84,8 +83,8 @@ def processor_time(lineup: Lineup) -> Table:
         "processor time",
         [
             (Column("timed\ncalls", Unit.NS), _middle("timed_ns")),
-            (Column("own\nthreads", Unit.COUNT), _middle("background.threads")),
-            (Column("their\nCPU", Unit.NS), _middle("background.cpu_ns")),
+            (Column("own\nthreads", Unit.COUNT), _middle("own_threads")),
+            (Column("their\nCPU", Unit.NS), _middle("own_threads_cpu_ns")),
             (Column("calls and\ntheir CPU", Unit.NS, True), _middle("timed_and_background_ns")),
             (Column("whole\nprocess", Unit.NS, True), _middle("cpu_ns")),
             (Column("untimed", Unit.NS, True), lambda runs: middle(runs.untimed, attrgetter("cpu_ns"))),
@@ -103,9 +102,9 @@ def deferred_tables(lineup: Lineup) -> Iterator[Table]:
         lineup,
         "after the last free",
         [
-            (Column("CPU of\nown threads", Unit.NS), _middle("after_last_free.cpu_ns")),
-            (Column("settled\nafter", Unit.NS), _middle("after_last_free.settled_after_ns")),
-            (Column("resident\nthen", Unit.BYTES, True), _middle("after_last_free.resident_bytes")),
+            (Column("CPU of\nown threads", Unit.NS), _middle("after_cpu_ns")),
+            (Column("settled\nafter", Unit.NS), _middle("after_settled_ns")),
+            (Column("resident\nthen", Unit.BYTES, True), _middle("after_resident_bytes")),
         ],
         "what an allocator's threads still do, until 50 ms went by without a change in it or in the resident memory; "
         "what it would do later (many purge after 0.5 to 10 s) is not seen",
@@ -130,16 +129,9 @@ def _deferred(lineup: Lineup, name: str, figures: list[Figure], note: str, asked
     return lineup.figures(name, figures, lambda one: one.runs, notes=[note], absent=_UNKNOWN, asked=asked)
 
 
-def _middle(path: str) -> Callable[[AllocatorRuns], float | None]:
-    """The median of what run.json has there, over the runs that have it."""
-
-    def pick(facts: RunFacts) -> float | None:
-        found = facts
-        for name in path.split("."):
-            found = getattr(found, name, None)
-        return found
-
-    return lambda runs: middle(runs.runs, pick)
+def _middle(name: str) -> Callable[[AllocatorRuns], float | None]:
+    """The median over the runs that know it."""
+    return lambda runs: middle(runs.runs, attrgetter(name))
 
 
 def _mean(name: str) -> Callable[[AllocatorRuns], float | None]:
