@@ -1,6 +1,8 @@
 """Writing files whole or not at all."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -21,8 +23,23 @@ def whole(path: Path, write: Callable[[Path], object]) -> None:
         partial.unlink(missing_ok=True)
 
 
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """An empty folder to write into, which takes its place when the block ends and is gone when it fails: nothing reads
+    half of it."""
+    partial = path.with_name(path.name + PARTIAL)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
 def whole_text(path: Path, text: str) -> None:
-    """The same of a text that is there already."""
+    """`whole` of a text that is there already."""
     whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 

@@ -38,9 +38,8 @@ def _table(report: dict[str, Any]) -> list[str]:
     ]
     for advice in report["advice"]:
         estimate = advice["estimate"]
-        periods = report["frames"] if text.per_frame(report) else max(report["duration_ns"] / 1e9, 1e-9)
         said.append(
-            f"| {advice['id']} | {text.change(advice)} | {duration(estimate['saved_ns'] / periods)} | "
+            f"| {advice['id']} | {text.change(advice)} | {duration(estimate['saved_ns'] / text.periods(report))} | "
             f"{percent(estimate['saved_ns'], report['estimated_ns'])} | "
             f"{percent(estimate['worst_frame_saved_ns'], report['estimated_worst_frame_ns'])} | "
             f"{size(advice['evidence']['region_bytes'])} |"

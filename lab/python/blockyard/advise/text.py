@@ -133,8 +133,9 @@ def measured(report: dict[str, Any]) -> list[str]:
     if result["together"]:
         rows.append(("together", result["together"]))
     part = "" if result["from_s"] is None else f", {result['from_s']:.1f} to {result['to_s']:.1f} s"
+    by_clock = "" if report["marked_frames"] else f" by the clock ({report['fps']:g} per second)"
     said = _wrapped(
-        f"Measured by replay on {result['allocator']}{part}: allocator time of {_frames(report)}, with 95 % intervals, "
+        f"Measured by replay on {result['allocator']}{part}: allocator time of frames{by_clock}, with 95 % intervals, "
         f"and of the whole replay, calls of 10 us and more, and memory; {counted(result['repeats'], 'repeat')}."
     )
     said.append(f"{'':9}{'p50':>8}{'p99':>9}{'worst':>9}{'(95 %)':>19}{'whole':>9}{'slow':>7}{'memory':>10}")
@@ -199,7 +200,7 @@ def table(report: dict[str, Any]) -> list[str]:
         saved, worst = advice["estimate"]["saved_ns"], advice["estimate"]["worst_frame_saved_ns"]
         share = f" {percent(worst, report['estimated_worst_frame_ns']):>6}" if has_worst else ""
         row = (
-            f"{advice['id']:>2} {duration(saved / _periods(report)):>11} "
+            f"{advice['id']:>2} {duration(saved / periods(report)):>11} "
             f"{percent(saved, report['estimated_ns']):>6}{share} {size(advice['evidence']['region_bytes']):>9}  "
         )
         # A name that does not fit beside what to do stands below it.
@@ -208,16 +209,12 @@ def table(report: dict[str, Any]) -> list[str]:
     return said + ([f"{counted(more, 'further change')} in advice.json"] if more > 0 else [])
 
 
-def _frames(report: dict[str, Any]) -> str:
-    """What replays call a frame."""
-    return "frames" if report["marked_frames"] else f"frames by the clock ({report['fps']:g} per second)"
-
-
 def per_frame(report: dict[str, Any]) -> bool:
     return report["marked_frames"] and report["frames"] > 0
 
 
-def _periods(report: dict[str, Any]) -> float:
+def periods(report: dict[str, Any]) -> float:
+    """How many frames the recording has, else how many seconds."""
     return report["frames"] if per_frame(report) else max(report["duration_ns"] / 1e9, 1e-9)
 
 
@@ -272,7 +269,8 @@ def _stack(context: list[dict[str, Any]]) -> str:
 def evidence(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     """Sentences: what was seen, what speaks against it, what it needs."""
     contexts = advice["contexts"]
-    said = ["Allocates: " + "; ".join(map(_stack, contexts[:_EXAMPLES])) + _more(len(contexts) - _EXAMPLES) + "."]
+    more = [counted(len(contexts) - _EXAMPLES, "further site")] if len(contexts) > _EXAMPLES else []
+    said = [f"Allocates: {'; '.join([*map(_stack, contexts[:_EXAMPLES]), *more])}."]
     said += _foreign(advice["where"])
     said.append(_seen(advice))
     held = advice["held"]
@@ -428,10 +426,6 @@ def _share(part: float | None) -> str:
     if 0.99 < part < 1:
         return f"{min(100 * part, 99.999):.3f} %"
     return f"{100 * part:.3g} %"
-
-
-def _more(count: int) -> str:
-    return f"; {counted(count, 'further site')}" if count > 0 else ""
 
 
 def _wrapped(text: str, first: str = "", indent: str = "") -> list[str]:

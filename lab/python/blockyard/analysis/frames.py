@@ -127,25 +127,20 @@ def cut(section: Section, line: Timeline, fps: float | None = None, thread: str 
     that the journal does not have.
     """
     marks, marker = _marks(section)
-    named = thread_index(section, thread) if thread is not None else None
-    if fps is None and len(marks) >= 2:
-        judged = ALL if section.threads == "one" else marker if named is None else named
-        times = np.array([time for time, _ in marks], float) / (_speed(section.pace) or 1.0)
-        return FrameCut(
-            np.array([event for _, event in marks]),
-            times[:-1],
-            judged,
-            f"frames as marked by {thread_name(section, marker)}, {_judged(section, judged)}",
-        )
     speed = _speed(section.pace)
+    usual = marker if len(marks) >= 2 else line.busiest_thread()
+    named = usual if thread is None else thread_index(section, thread)
+    judged = ALL if section.threads == "one" else named
+    if fps is None and len(marks) >= 2:
+        times = np.array([time for time, _ in marks], float) / (speed or 1.0)
+        words = f"frames as marked by {thread_name(section, marker)}, {_judged(section, judged)}"
+        return FrameCut(np.array([event for _, event in marks]), times[:-1], judged, words)
     if speed is None:
         return NoFrames(
             "the journal has no frame marks, and at full speed there is no clock to cut frames by: replay at 1x"
         )
     if not section.facts.get("paced", True):
         return NoFrames("the journal has neither frame marks nor times, only an order")
-    usual = marker if len(marks) >= 2 else line.busiest_thread()
-    judged = ALL if section.threads == "one" else usual if named is None else named
     rate = fps or DEFAULT_FPS
     why = (
         f"{rate:g} frames per second by the clock"

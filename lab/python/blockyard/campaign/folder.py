@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from blockyard.campaign import document
 from blockyard.campaign.schedule import Run
 from blockyard.errors import UserError
-from blockyard.files import PARTIAL
+from blockyard.files import whole_folder
 from blockyard.variants import former
 
 LOCK = ".campaign.lock"
@@ -130,20 +130,9 @@ class Folder:
             return None
         return fields
 
-    @contextmanager
-    def running(self, run: Run) -> Iterator[Path]:
-        """An empty folder for the run to write into. It takes its place when the block ends, and is gone when it fails:
-        nothing reads half a run."""
-        place = self.run(run)
-        partial = place.with_name(place.name + PARTIAL)
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        try:
-            yield partial
-            shutil.rmtree(place, ignore_errors=True)
-            partial.rename(place)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+    def running(self, run: Run) -> AbstractContextManager[Path]:
+        """An empty folder for the run to write into."""
+        return whole_folder(self.run(run))
 
     def drop_plans(self) -> None:
         shutil.rmtree(self.path / PLANS, ignore_errors=True)

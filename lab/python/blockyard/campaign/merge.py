@@ -12,7 +12,7 @@ from blockyard.campaign.document import Campaign
 from blockyard.campaign.folder import LOCK, RUNS, Folder, disk_errors
 from blockyard.campaign.schedule import Run
 from blockyard.errors import UserError
-from blockyard.files import PARTIAL, whole_text
+from blockyard.files import whole_folder, whole_text
 
 
 def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
@@ -59,36 +59,29 @@ def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
 def _join(
     output: Path, campaign: Campaign, shares: Sequence[Path], machines: Sequence[dict[str, Any]], found: dict[Run, Path]
 ) -> None:
-    """Builds the result beside its place and renames it, so that a full disk or Ctrl-C leaves nothing half joined."""
-    partial = output.with_name(output.name + PARTIAL)
-    with disk_errors(output, "nothing was joined, and the shares are as they were: free some space and join again"):
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            partial.mkdir(parents=True)
-            (partial / LOCK).touch()
-            for share in shares:
-                for facts in (file for file in (share / RUNS).glob("*/*") if file.is_file()):
-                    _link(facts, partial / facts.relative_to(share))
-            for run, share in found.items():
-                source = Folder(share).run(run)
-                for file in source.iterdir():
-                    _link(file, partial / file.relative_to(share))
-            parts = [
-                {
-                    "share": document.read(share).shard or "whole",
-                    "runs": sum(owner == share for owner in found.values()),
-                    "machine": facts,
-                }
-                for share, facts in zip(shares, machines, strict=True)
-            ]
-            machine.write(partial, {**machines[0], "joined": parts})
-            whole_text(partial / document.FILE, replace(campaign, shard=None).to_json())
-            if output.exists():
-                output.rmdir()
-            partial.rename(output)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+    with (
+        disk_errors(output, "nothing was joined, and the shares are as they were: free some space and join again"),
+        whole_folder(output) as partial,
+    ):
+        (partial / LOCK).touch()
+        for share in shares:
+            for facts in (file for file in (share / RUNS).glob("*/*") if file.is_file()):
+                _link(facts, partial / facts.relative_to(share))
+        for run, share in found.items():
+            for file in Folder(share).run(run).iterdir():
+                _link(file, partial / file.relative_to(share))
+        parts = [
+            {
+                "share": document.read(share).shard or "whole",
+                "runs": sum(owner == share for owner in found.values()),
+                "machine": facts,
+            }
+            for share, facts in zip(shares, machines, strict=True)
+        ]
+        machine.write(partial, {**machines[0], "joined": parts})
+        whole_text(partial / document.FILE, replace(campaign, shard=None).to_json())
+        if output.exists():
+            output.rmdir()  # refuses a folder that something was put into meanwhile
 
 
 def _link(source: Path, target: Path) -> None:

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import subprocess
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -90,18 +89,9 @@ def _run(subject: Subject, test: Test) -> Measured:
     given = {"--count": test.count, "--size": test.size, "--align": test.align, "--aged": test.aged}
     if subject.name == "temp":
         given["--temp-region"] = test.temp_region
-    command = [str(native.path(_PROGRAM)), *subject.arguments, *native.arguments(given)]
-    done = subprocess.run(
-        command,
-        env={**os.environ, **subject.environment},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
+    facts = json.loads(
+        native.call(_PROGRAM, [*subject.arguments, *native.arguments(given)], env={**os.environ, **subject.environment})
     )
-    if done.returncode != 0:
-        raise UserError(native.sentence(_PROGRAM, done.returncode, done.stderr.splitlines()))
-    facts = json.loads(done.stdout)
     return Measured(
         facts["version"],
         facts["cold"]["allocate_ns"],

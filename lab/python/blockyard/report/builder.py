@@ -307,7 +307,7 @@ def _run(here: list[_Task], tasks: list[_Task], jobs: int) -> Iterable[tuple[str
         for kind, name, work in [*here, *tasks]:
             yield kind, name, work()
         return
-    with workers.running([work for _, _, work in tasks], jobs) as running:
+    with workers.Workers([work for _, _, work in tasks], jobs) as running:
         for kind, name, work in here:
             yield kind, name, work()
         for number, paths in running.results():

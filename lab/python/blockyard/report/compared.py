@@ -30,17 +30,18 @@ def document(comparison: Comparison, outcomes: Sequence[Outcome], everything: bo
         found.append(Warnings(list(comparison.pairing.notes)))
     for section in comparison.sections:
         found += _section(section, comparison.confidence, everything)
-    found.append(Paragraph(summary(comparison)))
+    counts = _counts(comparison)
+    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    found.append(Paragraph(f"{sum(counts.values())} comparisons: {listed}"))
     if outcomes or losses(comparison):
         found += _gates(comparison, outcomes)
     return found
 
 
-def summary(comparison: Comparison) -> str:
+def _counts(comparison: Comparison) -> dict[str, int]:
     """How many claims of each kind, `null` left out."""
     claims = [claim for section in comparison.sections for claim in section.claims if not claim.is_null]
-    counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
-    return f"{len(claims)} comparisons: " + ", ".join(f"{count} {verdict.value}" for verdict, count in counts.items())
+    return {verdict.value: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
 
 
 def _campaign(results: Results) -> str:
@@ -90,7 +91,7 @@ def _matrix(section: Section, operation: Operation) -> Table:
         (y, x)
         for y, name in enumerate(names)
         for x, percentile in enumerate(percentiles)
-        if _is(cells.get((name, percentile)), Verdict.BETTER)
+        if (claim := cells.get((name, percentile))) and claim.verdict is Verdict.BETTER and not claim.is_null
     }
     return Table(
         f"{operation.value}{touch}: NEW against BASE",
@@ -100,10 +101,6 @@ def _matrix(section: Section, operation: Operation) -> Table:
         absent="too few samples for this percentile",
         better=frozenset(better),
     )
-
-
-def _is(claim: Claim | None, verdict: Verdict) -> bool:
-    return claim is not None and claim.verdict is verdict and not claim.is_null
 
 
 def _cell(claim: Claim | None) -> str | None:
@@ -176,7 +173,6 @@ def _where(section: Section, many: bool) -> str:
 def json_text(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
     pairing = comparison.pairing
     lost = losses(comparison)
-    claims = [claim for section in comparison.sections for claim in section.claims if not claim.is_null]
     fields = {
         "format": FORMAT,
         "base": _campaign_fields(pairing.base),
@@ -184,7 +180,7 @@ def json_text(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
         "machine": pairing.new.machine.kind,
         "confidence": comparison.confidence,
         "notes": list(pairing.notes),
-        "counts": {verdict.value: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict},
+        "counts": _counts(comparison),
         "sections": [_section_fields(section) for section in comparison.sections],
         "lost": [{"section": section.title, "reason": words} for section, words in lost],
         "gates": [_outcome_fields(one) for one in outcomes],

@@ -131,13 +131,11 @@ class Lineup:
         columns: Sequence[Column],
         cells: Callable[[AllocatorFigures], Sequence[Cell] | None],
         *circumstances: str,
-        notes: Sequence[str] = (),
-        absent: str = UNSUPPORTED,
-        asked: str = "",
+        **how: Any,
     ) -> Table:
-        """A row an allocator; those of which nothing is known have none."""
+        """A row an allocator; those of which nothing is known have none. `how` is for the table."""
         rows = [row(one, found) for one in self.members if (found := cells(one)) is not None]
-        return self.rows(name, columns, rows, *circumstances, notes=notes, absent=absent, asked=asked)
+        return self.rows(name, columns, rows, *circumstances, **how)
 
     def figures(
         self,
@@ -161,15 +159,12 @@ class Lineup:
         columns: Sequence[Column],
         rows: Sequence[Row],
         *circumstances: str,
-        notes: Sequence[str] = (),
         absent: str = UNSUPPORTED,
-        asked: str = "",
-        said: str = "",
+        **how: Any,
     ) -> Table:
-        own = self.of.own
         stated = (*filter(None, circumstances), self.variant)
-        own_name = own.name if own is not None else ""
-        return Table(name, columns, rows, stated, notes, absent, asked, own_name, said=said)
+        own = self.of.own.name if self.of.own is not None else ""
+        return Table(name, columns, rows, stated, absent=absent, own=own, **how)
 
 
 def short_name(one: AllocatorFigures) -> str:

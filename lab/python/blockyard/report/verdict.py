@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from blockyard.analysis import fidelity, standing
 from blockyard.analysis.distribution import Nanoseconds
-from blockyard.analysis.fidelity import Grade
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import NoFrames
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
@@ -83,9 +82,10 @@ def of_section(one: Answer) -> list[str]:
     """At most ten, what matters most first."""
     found = _frames(one)
     if one.own is None:
+        recorded = "is taken to have been recorded with" if one.of.options.assumed else "was recorded with"
         found.append(
             f"What another allocator would change is not known: the campaign lacks {one.of.options.own}, which the "
-            f"program {_recorded(one)}; replay with -a {one.of.options.own} among the others."
+            f"program {recorded}; replay with -a {one.of.options.own} among the others."
         )
     elif not one.others:
         found.append(f"Nothing but {one.own.name} was replayed: '-a all' shows what another allocator would change.")
@@ -111,17 +111,13 @@ def of_section(one: Answer) -> list[str]:
 
 
 def _distrust(one: Answer) -> list[str]:
-    graded = {short_name(each): fidelity.worst(each.runs, one.section.pace) for each in one.members}
-    poor = {name: each for name, each in graded.items() if each.grade is Grade.POOR}
+    graded = {short_name(each): fidelity.worst(each.runs, one.section.pace).poor for each in one.members}
+    poor = {name: subjects for name, subjects in graded.items() if subjects}
     if not poor:
         return []
     who = "every allocator" if len(poor) == len(graded) > 1 else _listed(list(poor))
-    why = dict.fromkeys(subject for each in poor.values() for subject in each.poor)
-    return [f"Trust this with care: runs of {who} are graded poor ({', '.join(why)})."]
-
-
-def _recorded(one: Answer) -> str:
-    return "is taken to have been recorded with" if one.of.options.assumed else "was recorded with"
+    why = ", ".join(dict.fromkeys(subject for subjects in poor.values() for subject in subjects))
+    return [f"Trust this with care: runs of {who} are graded poor ({why})."]
 
 
 def _frames(one: Answer) -> list[str]:

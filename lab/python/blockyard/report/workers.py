@@ -12,7 +12,6 @@ import signal
 import struct
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -52,7 +51,10 @@ class Workers:
                     raise error
                 yield number, value
 
-    def stop(self) -> None:
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Returns when each worker has ended what it is at; none begins another task."""
         while os.read(self._queue, 4096):
             pass
@@ -60,15 +62,6 @@ class Workers:
             answers.close()  # who still answers finds nobody, and ends
             worker.join()
         os.close(self._queue)
-
-
-@contextmanager
-def running(tasks: Sequence[Callable[[], Any]], count: int) -> Iterator[Workers]:
-    workers = Workers(tasks, count)
-    try:
-        yield workers
-    finally:
-        workers.stop()
 
 
 def _queue(count: int) -> int:
