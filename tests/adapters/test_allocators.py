@@ -13,7 +13,7 @@ from blockyard.errors import UserError
 def test_all_is_every_allocator_in_its_defaults_then_every_prefaulted_variant() -> None:
     names = [choice.name for choice in allocators.resolve("all")]
     known = allocators.load()
-    assert names == [*known, *(f"{name}@prefaulted" for name, entry in known.items() if not entry.prefaulted.absent)]
+    assert names == [*known, *(f"{name}@prefaulted" for name, entry in known.items() if not entry.absent)]
 
 
 def test_every_allocator_of_the_comparison_is_listed() -> None:

@@ -47,19 +47,9 @@ class Library:
 
 
 @dataclasses.dataclass(frozen=True)
-class Variant:
-    """The settings of one variant; `absent` says why there is none."""
-
-    environment: Mapping[str, str]
-    options: str
-    notes: str
-    populate: bool
-    absent: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
 class Allocator:
-    """One entry of allocators.toml."""
+    """One entry of allocators.toml. `prefaulted` has the settings of that variant beside the others, with its notes, or
+    says why there is none (`absent`)."""
 
     name: str
     title: str
@@ -68,12 +58,34 @@ class Allocator:
     origin: str
     version_from: str | None
     notes: str
-    defaults: Variant
-    prefaulted: Variant
+    environment: Mapping[str, str]
+    options: str
+    prefaulted: Mapping[str, Any]
 
     @property
-    def variants(self) -> tuple[str, ...]:
-        return ("defaults",) if self.prefaulted.absent else ("defaults", PREFAULTED)
+    def absent(self) -> str | None:
+        return self.prefaulted.get("absent")
+
+    def choice(self, variant: str | None = None) -> "Choice":
+        """What is known of it in that variant before it is started."""
+        more = self.prefaulted if variant else {}
+        first = f"{self.libraries[0].origin} {self.libraries[0].package}" if self.libraries else ""
+        return Choice(
+            name=f"{self.name}@{variant}" if variant else self.name,
+            base=self.name,
+            variant=variant,
+            title=self.title,
+            adapter=Path(self.adapter),
+            foreign=None,
+            environment={**self.environment, **more.get("environment", {})},
+            options=",".join(filter(None, [self.options, more.get("options", "")])),
+            populate=variant is not None,
+            flags=frozenset(),
+            version="",
+            origin=self.origin or first,
+            notes=_joined(self.notes, more.get("notes", "")),
+            missing=None,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,33 +148,16 @@ def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]
     can't be had comes back with `missing`.
     """
     known = load()
-    plans: dict[str, _Plan] = {}
+    plans: dict[str, tuple[Choice, Allocator]] = {}
     for word in _words(spec):
         for plan in _plans(word, known, also):
-            if plans.setdefault(plan.name, plan) != plan:
-                raise UserError(f"two different allocators are called '{plan.name}': rename one of them")
+            name = plan[0].name
+            if plans.setdefault(name, plan) != plan:
+                raise UserError(f"two different allocators are called '{name}': rename one of them")
     if not plans:
         raise UserError(f"no allocator was named; choose from {', '.join(known)}, or all")
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
-        return list(workers.map(_probed, plans.values()))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Plan:
-    """An allocator in one variant, before anybody looked whether this machine has it. `foreign`: a library of the
-    user's, which it is."""
-
-    allocator: Allocator
-    variant: str | None = None
-    foreign: Path | None = None
-
-    @property
-    def name(self) -> str:
-        return f"{self.allocator.name}@{self.variant}" if self.variant else self.allocator.name
-
-    @property
-    def settings(self) -> Variant:
-        return self.allocator.prefaulted if self.variant else self.allocator.defaults
+        return list(workers.map(_probed, *zip(*plans.values(), strict=True)))
 
 
 def _registry() -> Path:
@@ -183,8 +178,6 @@ def _load(registry: Path) -> dict[str, Allocator]:
 
 
 def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
-    prefaulted = entry.get(PREFAULTED, {})
-    environment = {**entry.get("environment", {}), **prefaulted.get("environment", {})}
     return Allocator(
         name=name,
         title=entry["title"],
@@ -196,14 +189,9 @@ def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
         origin=entry.get("from", ""),
         version_from=entry.get("version"),
         notes=entry.get("notes", ""),
-        defaults=Variant(entry.get("environment", {}), entry.get("options", ""), "", populate=False),
-        prefaulted=Variant(
-            environment,
-            ",".join(filter(None, [entry.get("options", ""), prefaulted.get("options", "")])),
-            prefaulted.get("notes", ""),
-            populate=True,
-            absent=prefaulted.get("absent"),
-        ),
+        environment=entry.get("environment", {}),
+        options=entry.get("options", ""),
+        prefaulted=entry.get(PREFAULTED, {}),
     )
 
 
@@ -212,29 +200,28 @@ def _words(spec: str | Sequence[str]) -> list[str]:
     return [variants.current(word.strip()) for part in parts for word in part.split(",") if word.strip()]
 
 
-def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> list[_Plan]:
+def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> list[tuple[Choice, Allocator]]:
+    """Allocators in one variant each, before anybody looked whether this machine has them."""
     if "=" in word:
         return [_foreign(word, known)]
-    defaults = [_Plan(allocator) for allocator in known.values()]
-    prefaulted = [_Plan(allocator, PREFAULTED) for allocator in known.values() if not allocator.prefaulted.absent]
+    defaults = [(one.choice(), one) for one in known.values()]
+    prefaulted = [(one.choice(PREFAULTED), one) for one in known.values() if not one.absent]
     groups = {"all": defaults + prefaulted, "defaults": defaults, PREFAULTED: prefaulted}
     if word in groups:
         return groups[word]
-    base, _, variant = word.partition("@")
+    base, at, variant = word.partition("@")
     if base not in known:
         near = difflib.get_close_matches(base, (*also, *known), n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else "a shared object of your own is NAME=FILE"
         raise UserError(f"there is no allocator '{base}' (there are {', '.join((*also, *known))}, all): {hint}")
-    if "@" not in word:
-        return [_Plan(known[base])]
-    if variant != PREFAULTED:
+    if at and variant != PREFAULTED:
         raise UserError(f"there is no variant '{variant}' of {base}: write {base} or {base}@{PREFAULTED}")
-    if known[base].prefaulted.absent:
-        raise UserError(f"{base} has no @{PREFAULTED} variant: {known[base].prefaulted.absent}")
-    return [_Plan(known[base], PREFAULTED)]
+    if at and known[base].absent:
+        raise UserError(f"{base} has no @{PREFAULTED} variant: {known[base].absent}")
+    return [(known[base].choice(variant or None), known[base])]
 
 
-def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
+def _foreign(word: str, known: Mapping[str, Allocator]) -> tuple[Choice, Allocator]:
     name, _, file = word.partition("=")
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name) or name in {"all", "defaults", PREFAULTED, ".", ".."}:
         raise UserError(f"'{name}' can't name an allocator: use letters, digits, '_', '.', '+' and '-'")
@@ -243,27 +230,29 @@ def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
     path = Path(file).expanduser().absolute()
     if not path.is_file():
         raise UserError(f"there is no file {file} to take the allocator '{name}' from")
-    plain = Variant({}, "", "", populate=False)
-    return _Plan(Allocator(name, path.name, FOREIGN_ADAPTER, (), path.name, None, "", plain, plain), foreign=path)
+    allocator = Allocator(name, path.name, FOREIGN_ADAPTER, (), path.name, None, "", {}, "", {})
+    return dataclasses.replace(allocator.choice(), foreign=path), allocator
 
 
-def _probed(plan: _Plan) -> Choice:
-    wanted, libraries = plan.allocator.adapter, plan.allocator.libraries
-    adapter = native.find(wanted)
+def _probed(choice: Choice, allocator: Allocator) -> Choice:
+    libraries = allocator.libraries
+    adapter = native.find(allocator.adapter)
     if adapter is None:
-        return dataclasses.replace(_unprobed(plan, Path(wanted)), missing=_not_built(wanted))
-    if plan.foreign is not None:
-        adapter_itself = dataclasses.replace(_probe(plan, plan.foreign, None), foreign=None)
+        return dataclasses.replace(choice, environment={}, missing=_not_built(allocator.adapter))
+    plan = dataclasses.replace(choice, adapter=adapter)
+    if choice.foreign is not None:
+        adapter_itself = _probe(dataclasses.replace(plan, adapter=choice.foreign), allocator, None)
+        adapter_itself = dataclasses.replace(adapter_itself, foreign=None)
         if adapter_itself.missing is None and adapter_itself.crashed is None:
             return adapter_itself
-        wrapped = _probe(plan, adapter, Library(str(plan.foreign), plan.foreign.name, ""))
+        wrapped = _probe(plan, allocator, Library(str(choice.foreign), choice.foreign.name, ""))
         # One that crashes as it is and exports no malloc to be wrapped was an adapter.
         return adapter_itself if wrapped.missing is not None and adapter_itself.crashed else wrapped
     if not libraries:
-        return _probe(plan, adapter, None)
+        return _probe(plan, allocator, None)
     first: Choice | None = None
     for library in libraries:
-        choice = _probe(plan, adapter, library)
+        choice = _probe(plan, allocator, library)
         if choice.missing is None:
             if first is None:
                 return choice
@@ -274,35 +263,34 @@ def _probed(plan: _Plan) -> Choice:
     return first
 
 
-def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
+def _probe(plan: Choice, allocator: Allocator, library: Library | None) -> Choice:
     """Starts the allocator in a child process and asks it for its version."""
-    unprobed = _unprobed(plan, adapter)
 
     def missing(reason: str) -> Choice:
-        return dataclasses.replace(unprobed, missing=reason)
+        return dataclasses.replace(plan, environment={}, missing=reason)
 
-    environment = dict(sorted(plan.settings.environment.items()))
+    environment = dict(sorted(plan.environment.items()))
     environment["GLIBC_TUNABLES"] = _merged_tunables(
         [os.environ.get("GLIBC_TUNABLES", ""), _STATIC_TLS, environment.get("GLIBC_TUNABLES", "")]
     )
-    origin = plan.allocator.origin
+    origin = allocator.origin
     if library is not None:
         found = _library_path(library)
         if found is None:
             return missing(f"{library.package} is not installed")
         environment[LIBRARY_VARIABLE] = found
         origin = f"{library.origin} {library.package}".strip()
-    if plan.allocator.version_from:
-        version = _package_version(plan.allocator.version_from)
+    if allocator.version_from:
+        version = _package_version(allocator.version_from)
         if version:
             environment[VERSION_VARIABLE] = version
     probe = native.find(PROBE)
     if probe is None:
         return missing(_not_built(PROBE))
-    given = native.arguments({"--options": plan.settings.options, "--populate": plan.settings.populate})
+    given = native.arguments({"--options": plan.options, "--populate": plan.populate})
     try:
         done = subprocess.run(
-            [str(probe), str(adapter), *given],
+            [str(probe), str(plan.adapter), *given],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
@@ -314,39 +302,17 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
         return missing(f"it did not answer within {_PROBE_SECONDS} s")
     except OSError as error:
         return missing(f"{PROBE} can't be started: {error.strerror}")
-    found = dataclasses.replace(unprobed, environment=environment, origin=origin)
+    found = dataclasses.replace(plan, environment=environment, origin=origin)
     if done.returncode < 0 and plan.foreign is not None:
         how = native.signal_name(-done.returncode)
         return dataclasses.replace(found, crashed=f"it crashed ({how}) when it was asked for a few blocks")
     if done.returncode != 0:
-        reason = native.sentence(adapter.name, done.returncode, done.stderr.splitlines())
+        reason = native.sentence(plan.adapter.name, done.returncode, done.stderr.splitlines())
         if library is not None and library.package:
             reason += f" (package {library.package})"
         return missing(reason)
     facts = json.loads(done.stdout)
     return dataclasses.replace(found, version=facts["version"], flags=frozenset(facts["flags"]))
-
-
-def _unprobed(plan: _Plan, adapter: Path) -> Choice:
-    """What is known of it before it is started."""
-    allocator, settings = plan.allocator, plan.settings
-    libraries = allocator.libraries
-    return Choice(
-        name=plan.name,
-        base=allocator.name,
-        variant=plan.variant,
-        title=allocator.title,
-        adapter=adapter,
-        foreign=plan.foreign,
-        environment={},
-        options=settings.options,
-        populate=settings.populate,
-        flags=frozenset(),
-        version="",
-        origin=allocator.origin or (f"{libraries[0].origin} {libraries[0].package}" if libraries else ""),
-        notes=_joined(allocator.notes, settings.notes),
-        missing=None,
-    )
 
 
 def _not_built(name: str) -> str:

@@ -73,7 +73,7 @@ def plan(path: Path, extent: Extent) -> Settings:
     """As long a stretch around the journal's busiest frame, and as many repeats of it, as the time allows."""
     facts = json.loads(native.call("blockyard-journal", ["info", path, "--json"]))
     known = allocators.load().values()
-    variants = sum(len(allocator.variants) for allocator in known) if extent is ALL else len(extent.allocators)
+    variants = sum(1 if allocator.absent else 2 for allocator in known) if extent is ALL else len(extent.allocators)
     repeats, length = fit(facts["duration_ns"] / 1e9, variants, extent.planned_s)
     start = around(facts["frames"]["most_events"]["at_ns"] / 1e9, length, facts["duration_ns"] / 1e9)
     return Settings(

@@ -39,8 +39,8 @@ def _facts(allocator: Allocator, choice: Choice) -> dict:
         "missing": choice.missing,
         "flags": sorted(choice.flags),
         "notes": choice.notes,
-        "prefaulted": None if allocator.prefaulted.absent else f"{choice.base}@{allocators.PREFAULTED}",
-        "prefaulted_absent": allocator.prefaulted.absent,
+        "prefaulted": None if allocator.absent else f"{choice.base}@{allocators.PREFAULTED}",
+        "prefaulted_absent": allocator.absent,
         "adapter": str(choice.adapter),
         "environment": choice.environment,
         "options": choice.options,
@@ -65,7 +65,7 @@ def _table(known: dict[str, Allocator], choices: dict[str, Choice]) -> Table:
 
 
 def _prefaulted(allocator: Allocator, choices: dict[str, Choice]) -> str:
-    if allocator.prefaulted.absent:
+    if allocator.absent:
         return "-"
     return "yes" if choices[f"{allocator.name}@{allocators.PREFAULTED}"].missing is None else "missing"
 
@@ -79,10 +79,10 @@ def _remarks(known: dict[str, Allocator], choices: dict[str, Choice]) -> list[st
         if choice.needs_lock:
             remarks.append("a lock around every call of a threaded replay")
         remarks += filter(None, [choice.notes])
-        if allocator.prefaulted.absent:
-            remarks.append(f"no @{allocators.PREFAULTED}: {allocator.prefaulted.absent}")
+        if allocator.absent:
+            remarks.append(f"no @{allocators.PREFAULTED}: {allocator.absent}")
         else:
-            remarks.append(f"@{allocators.PREFAULTED}: {allocator.prefaulted.notes}")
+            remarks.append(f"@{allocators.PREFAULTED}: {allocator.prefaulted.get('notes', '')}")
             prefaulted = choices[f"{name}@{allocators.PREFAULTED}"]
             if prefaulted.missing and not choice.missing:
                 remarks.append(f"@{allocators.PREFAULTED} missing: {prefaulted.missing}")
