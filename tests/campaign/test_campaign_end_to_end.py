@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from stack_paths import name_of
 from stacked import Journal
 from the_command import blockyard
 
@@ -99,7 +100,7 @@ def test_a_journals_call_stacks_are_kept_beside_its_runs(journal: Path, tmp_path
     facts = {one["name"]: one for one in json.loads((tmp_path / "r/campaign.json").read_text())["journals"]}
     assert facts["stacked"]["stacks"] and not facts["tiny"]["stacks"]
     kept = Sites(tmp_path / "r/runs/stacked/sites.bys")
-    assert {kept.name(int(node)) for node in kept.by_event} == {"load()"}
+    assert {name_of(kept, int(node)) for node in kept.by_event} == {"load()"}
     assert len(kept.by_event) == facts["stacked"]["events"] < 50, "the stretch that was replayed, and no more"
     assert not (tmp_path / "r/runs/tiny/sites.bys").exists()
 

@@ -102,12 +102,9 @@ def measure(
     variants = {PLAIN: (), **{f"group-{group}": (group,) for group in groups}}
     if len(groups) > 1:
         variants[TOGETHER] = tuple(groups)
-    place = Folder(folder).open()
-    try:
+    with Folder(folder) as place:
         campaign = _prepare(place, Stretch(PLAIN, journal, *stretch), routes, variants, choice, repeats, progress)
         _replay(place, campaign, routes, choice, progress)
-    finally:
-        place.close()
     return read(folder, fps)
 
 

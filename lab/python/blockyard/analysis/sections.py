@@ -1,5 +1,6 @@
 """A campaign's folder as sections: the runs of one journal at one pace with one touch, which alone are compared."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,30 +166,24 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     plan = document.read(directory)
     machine = _machine(directory)
     _check_names("journal", journals, [entry["name"] for entry in plan.journals])
-    grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
-    untimed: dict[tuple[str, str, str], list[Run]] = {}
-    planned = unfinished = 0
-    for entry in plan.runs():
-        if journals and entry.journal not in journals:
-            continue
-        run = run_in(Folder(directory).run(entry), entry.repeat)
-        key = (entry.journal, entry.pace, entry.touch)
-        planned += 1
+    planned = [entry for entry in plan.runs() if not journals or entry.journal in journals]
+    ended = [(entry, run_in(Folder(directory).run(entry), entry.repeat)) for entry in planned]
+    grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    untimed: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    for entry, run in ended:
         if run is None:
-            unfinished += 1
-        elif entry.untimed or run.facts.untimed:
-            if run.ok:
-                untimed.setdefault((entry.journal, entry.pace, entry.allocator), []).append(run)
-        else:
-            grouped.setdefault(key, {}).setdefault(entry.allocator, []).append(run)
+            continue
+        if not entry.untimed and not run.facts.untimed:
+            grouped[entry.journal, entry.pace, entry.touch][entry.allocator].append(run)
+        elif run.ok:
+            untimed[entry.journal, entry.pace, entry.allocator].append(run)
 
     entries = {entry["name"]: entry for entry in plan.allocators}
     sections = []
     for (journal, pace, touch), found in grouped.items():
-        timed = [run for runs in found.values() for run in runs if run.ok]
-        floors = _least_floors(timed)
+        floors = _least_floors([run for runs in found.values() for run in runs if run.ok])
         members = [
-            _allocator(entries[name], found[name], untimed.get((journal, pace, name), []), floors)
+            _allocator(entries[name], found[name], untimed[journal, pace, name], floors)
             for name in entries
             if name in found
         ]
@@ -207,8 +202,8 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
         tuple(entries),
         tuple((entry["name"], entry["reason"]) for entry in plan.missing),
         tuple(sections),
-        planned,
-        unfinished,
+        len(planned),
+        sum(run is None for _, run in ended),
     )
 
 

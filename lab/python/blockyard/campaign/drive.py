@@ -71,8 +71,7 @@ def start(
             "none of the allocators asked for can be had on this machine; "
             "'blockyard allocators' says what each one needs"
         )
-    folder = Folder(output).open()
-    try:
+    with Folder(output) as folder:
         campaign = Campaign(
             name=wanted.name,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -96,8 +95,6 @@ def start(
             machine.write(output, facts)
             whole_text(output / document.FILE, campaign.to_json())
         return _run(campaign, present, folder, show, cooldown_s, within_s)
-    finally:
-        folder.close()
 
 
 def resume(
@@ -116,8 +113,7 @@ def resume(
     if wanted is not None:
         _refuse_another(campaign, settings.check(wanted), shard, output)
     longer = campaign if repeats is None else _with_repeats(campaign, repeats, output)
-    folder = Folder(output).open()
-    try:
+    with Folder(output) as folder:
         machine.refuse_another(output)
         specs = [entry["name"] + (f"={entry['file']}" if "file" in entry else "") for entry in campaign.allocators]
         choices = {choice.name: choice for choice in _resolve(specs)}
@@ -146,8 +142,6 @@ def resume(
         if any(folder.result(run) is None for run in _share(campaign)):
             _keep_warnings(folder, _examine_machine(show)["warnings"])
         return _run(campaign, present, folder, show, cooldown_s, within_s)
-    finally:
-        folder.close()
 
 
 def is_complete(output: Path) -> bool:

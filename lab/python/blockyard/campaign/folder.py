@@ -65,7 +65,7 @@ class Folder:
         if foreign:
             raise UserError(f"{self.path} already holds other files ({foreign}); choose a new or empty folder")
 
-    def open(self) -> "Folder":
+    def __enter__(self) -> "Folder":
         """Makes the folder if need be and locks it. Refuses one that holds anything but a campaign."""
         with disk_errors(self.path):
             self.check()
@@ -83,10 +83,8 @@ class Folder:
             ) from None
         return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Unlocks. A folder in which no campaign came to be is left as it was found."""
-        if self._lock is None:
-            return
         if not self.has_campaign:
             shutil.rmtree(self.path / PLANS, ignore_errors=True)
             shutil.rmtree(self.path / RUNS, ignore_errors=True)
@@ -94,7 +92,7 @@ class Folder:
                 (self.path / name).unlink(missing_ok=True)
             if self._made:
                 self.path.rmdir()
-        os.close(self._lock)
+        os.close(self.lock_descriptor)
         self._lock = None
 
     def _foreign(self) -> str | None:
