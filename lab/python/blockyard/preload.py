@@ -56,23 +56,21 @@ def is_split(path: Path) -> bool:
 @contextlib.contextmanager
 def private_folder() -> Iterator[Path]:
     """A folder whose path LD_PRELOAD takes, for as long as the block runs. Raises UserError when none can be had."""
-    with contextlib.ExitStack() as until_end:
-        yield _made_in(until_end, [Path(tempfile.gettempdir()), *_ELSEWHERE])
-
-
-def _made_in(until_end: contextlib.ExitStack, places: list[Path]) -> Path:
+    places = [Path(tempfile.gettempdir()), *_ELSEWHERE]
     for place in places:
         # Relative, as TMPDIR may be, it would be another one for a program that changes its folder.
+        inside = place.absolute()
         with contextlib.suppress(OSError):
-            if not is_split(place.absolute()):
-                made = tempfile.TemporaryDirectory(
-                    prefix="blockyard-", dir=place.absolute(), ignore_cleanup_errors=True
-                )
-                return Path(until_end.enter_context(made))
-    raise UserError(
-        f"no folder for what is preloaded could be made in {', '.join(map(str, places))}; let TMPDIR name "
-        "one that can be written, without spaces and colons in its path"
-    )
+            if not is_split(inside):
+                made = tempfile.TemporaryDirectory(prefix="blockyard-", dir=inside, ignore_cleanup_errors=True)
+                break
+    else:
+        raise UserError(
+            f"no folder for what is preloaded could be made in {', '.join(map(str, places))}; let TMPDIR name "
+            "one that can be written, without spaces and colons in its path"
+        )
+    with made as folder:
+        yield Path(folder)
 
 
 def linked(library: Path, folder: Path) -> Path:

@@ -107,28 +107,17 @@ class AllocatorFigures:
 
         return self.once((view, operation, part, size_class, repeat, phase), find)
 
-    def sampled(
-        self, view: View, operation: Operation, part: Part, size_class: int | None = None, phase: str | None = None
-    ) -> bootstrap.Sampled:
-        """The distribution with that of each repeat, for intervals. Minima over repeats have none of their own."""
-        pooled = self.distribution(view, operation, part, size_class, phase=phase)
-        repeats = (
-            (pooled,)
-            if view is View.INHERENT or len(self.runs.runs) == 1
-            else tuple(
-                self.distribution(view, operation, part, size_class, repeat, phase)
-                for repeat in range(len(self.runs.runs))
-            )
-        )
-        return bootstrap.Sampled(pooled, repeats)
-
     def intervals(
         self, view: View, operation: Operation, part: Part, size_class: int | None = None, phase: str | None = None
     ) -> dict[str, bootstrap.Interval | None]:
-        """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it."""
+        """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it. Minima over
+        repeats have no repeats of their own."""
 
         def find() -> dict[str, bootstrap.Interval | None]:
-            found = bootstrap.intervals(self.sampled(view, operation, part, size_class, phase), WITH_INTERVAL)
+            pooled = self.distribution(view, operation, part, size_class, phase=phase)
+            places = range(len(self.runs.runs)) if view is not View.INHERENT and len(self.runs.runs) > 1 else ()
+            repeats = [self.distribution(view, operation, part, size_class, place, phase) for place in places]
+            found = bootstrap.intervals(bootstrap.Sampled(pooled, tuple(repeats or [pooled])), WITH_INTERVAL)
             return dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
 
         return self.once(("intervals", view, operation, part, size_class, phase), find)

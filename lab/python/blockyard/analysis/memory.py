@@ -76,7 +76,6 @@ class ParetoPoint:
     """`best`: nobody else is lower in both. `ends_ns`: the 95 % interval of the latency."""
 
     allocator: str
-    is_null: bool
     peak: float
     p999_ns: float
     ends_ns: tuple[float, float]
@@ -155,21 +154,12 @@ def pareto(figures_of: Sequence[AllocatorFigures]) -> list[ParetoPoint]:
             low, high = (ends.low.value, ends.high.value) if ends else (tail.value, tail.value)
             least = one.step_ns / 2
             points.append((one, peak, max(tail.value, least), (max(low, least), max(high, least))))
-    rivals = [(peak, tail) for one, peak, tail, _ in points if not one.runs.is_null]
-    return [
-        ParetoPoint(
-            one.name,
-            one.runs.is_null,
-            peak,
-            tail,
-            ends,
-            not one.runs.is_null
-            and not any(
-                other <= peak and slower <= tail and (other, slower) != (peak, tail) for other, slower in rivals
-            ),
-        )
-        for one, peak, tail, ends in points
+    rivals = [(peak, tail) for _, peak, tail, _ in points]
+    beaten = [
+        any(other <= peak and slower <= tail and (other, slower) != (peak, tail) for other, slower in rivals)
+        for peak, tail in rivals
     ]
+    return [ParetoPoint(one.name, *found, not lost) for (one, *found), lost in zip(points, beaten, strict=True)]
 
 
 def _unload(found: MemorySeries) -> Unload | None:

@@ -207,11 +207,6 @@ def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(labels)[order[new]], number
 
 
-def by_node(found: Sites, leaves: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Sums by node of the sites, and one more for events without a stack."""
-    return np.bincount(leaves, weights, len(found.parent) + 1).astype(np.float64)
-
-
 def leaves(found: Sites, events: np.ndarray) -> np.ndarray:
     """Of each event its node, or one more than there are."""
     return np.minimum(found.nodes_of(events), np.uint32(len(found.parent)))

@@ -67,20 +67,25 @@ def row(name: str, repeats: Sequence[Measured], test: Test) -> Row:
 
 def shown(rows: Iterable[Row]) -> table.Table:
     """For the terminal."""
-    times = [Column(name, Unit.NS) for name in ("alloc\ncold", "alloc\nwarm", "free\ncold", "free\nwarm")]
-    common = [Column("common\ndist.", Unit.COUNT), Column("share", Unit.SHARE)]
-    counts = [Column(name, Unit.COUNT) for name in ("kinds", "lines\n/1000", "pages\n/1000")]
-    cells = [
-        table.Row(
-            one.name,
-            [one.allocate_cold, one.allocate_warm, one.free_cold, one.free_warm]
-            + ([one.common_distance, one.common_share] if one.common_share >= _LEAST_COMMON else [None, None])
-            + [one.distinct, one.lines, one.pages],
-        )
-        for one in rows
-    ]
+    columns = {
+        "allocate_cold": Column("alloc\ncold", Unit.NS),
+        "allocate_warm": Column("alloc\nwarm", Unit.NS),
+        "free_cold": Column("free\ncold", Unit.NS),
+        "free_warm": Column("free\nwarm", Unit.NS),
+        "common_distance": Column("common\ndist.", Unit.COUNT),
+        "common_share": Column("share", Unit.SHARE),
+        "distinct": Column("kinds", Unit.COUNT),
+        "lines": Column("lines\n/1000", Unit.COUNT),
+        "pages": Column("pages\n/1000", Unit.COUNT),
+    }
+
+    def cell(one: Row, name: str) -> float | None:
+        by_chance = name.startswith("common") and one.common_share < _LEAST_COMMON
+        return None if by_chance else getattr(one, name)
+
+    cells = [table.Row(one.name, [cell(one, name) for name in columns]) for one in rows]
     absent = "no distance occurs for 1 % of the blocks or more"
-    return table.Table("Time per block, and where blocks lie", [*times, *common, *counts], cells, absent=absent)
+    return table.Table("Time per block, and where blocks lie", list(columns.values()), cells, absent=absent)
 
 
 def _touched(addresses: np.ndarray, size: int, unit: int) -> int:

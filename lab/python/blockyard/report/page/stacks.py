@@ -216,7 +216,7 @@ def _slow(found: Sites, seen: _Seen, members: Sequence[AllocatorFigures]) -> tup
     total = np.zeros(len(found.parent) + 1)
     for one in members:
         slow = one.digest.slowest()
-        total += stack_tree.by_node(found, seen.leaf[slow["row"]], slow["ticks"] / one.runs.ticks_per_ns)
+        total += np.bincount(seen.leaf[slow["row"]], slow["ticks"] / one.runs.ticks_per_ns, len(total))
     order = np.argsort(-total, kind="stable")
     return order[total[order] > 0], total
 
