@@ -7,7 +7,7 @@ import time
 import pytest
 from played import Game, advise, blockyard, play, started
 
-from blockyard.advise import gain, text
+from blockyard.advise import measure, text
 from blockyard.advise.measure import Figure, Gain
 
 
@@ -37,7 +37,7 @@ def report(tmp_path) -> dict:
 def test_a_gain_beyond_the_intervals_is_the_answer_and_ranks(report):
     plain = measured("plain", (), (1000, 900, 1100), 5000)
     alone = [measured("group-0", (0,), (900, 800, 1000), 4800), measured("group-1", (1,), (500, 400, 600), 4000)]
-    gain.put(report, [plain, *alone, measured("together", (0, 1), (400, 300, 500), 3000)])
+    measure.put(report, [plain, *alone, measured("together", (0, 1), (400, 300, 500), 3000)])
     assert text.answer(report).startswith(
         "Two changes take 60 % of the allocator time out of the worst frame (measured"
     )
@@ -48,15 +48,15 @@ def test_a_gain_beyond_the_intervals_is_the_answer_and_ranks(report):
 
 def test_a_gain_within_the_noise_is_not_claimed(report):
     plain = measured("plain", (), (1000, 500, 1100), 5000)
-    gain.put(report, [plain, measured("group-0", (0,), (900, 800, 1000), 5000)])
+    measure.put(report, [plain, measured("group-0", (0,), (900, 800, 1000), 5000)])
     assert text.answer(report).startswith("Replays show no gain")
 
 
 def test_a_loss_beyond_the_intervals_is_not_kept_quiet(report):
     plain = measured("plain", (), (1000, 900, 1100), 5000)
-    gain.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 15000)])
+    measure.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 15000)])
     assert "out of the worst frame, but the whole replay takes 200 % longer" in text.answer(report)
-    gain.put(report, [plain, measured("group-0", (0,), (1000, 900, 1100), 15000)])
+    measure.put(report, [plain, measured("group-0", (0,), (1000, 900, 1100), 15000)])
     assert text.answer(report).startswith("Leave these allocations as they are: in replays")
 
 
@@ -66,7 +66,7 @@ def test_a_loss_beyond_the_intervals_is_not_kept_quiet(report):
 )
 def test_ten_seconds_around_the_worst_frame_are_replayed(duration_s, worst_s, expected):
     report = {"duration_ns": duration_s * 1e9, "worst_frame_ns": worst_s * 1e9, "estimated_worst_frame_ns": 1}
-    assert gain.stretch(report) == expected
+    assert measure.stretch(report) == expected
 
 
 def test_a_short_game_is_replayed_with_and_without_each_change(tmp_path):
@@ -104,7 +104,7 @@ def test_frames_of_a_program_that_marks_none_are_those_of_fps(tmp_path):
 def test_where_no_frame_is_marked_the_whole_replay_is_the_answer(report):
     report["marked_frames"] = False
     plain = measured("plain", (), (1000, 900, 1100), 5000)
-    gain.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 4000)])
+    measure.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 4000)])
     assert text.answer(report).startswith("One change takes 20 % of the allocator time out of the whole replay")
 
 

@@ -22,7 +22,7 @@ def stacks(frames: list[list[tuple[int, int]]], nodes: list[tuple[int, int]], sp
         frame=np.array([frame for _, frame in nodes], np.uint32),
         first_label=np.cumsum([0, *map(len, frames)]).astype(np.uint32),
         label=table,
-        speaker=np.array(speakers, np.uint32),
+        speakers=lambda _skip: np.array(speakers, np.uint32),
         texts=TEXTS,
     )
 

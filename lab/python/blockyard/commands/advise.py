@@ -100,7 +100,7 @@ def command(
 
 
 def _measure(report: dict[str, Any], folder: tool.Folder, top: int) -> None:
-    from blockyard.advise import gain  # it brings numpy along, which the rest does not need
+    from blockyard.advise import measure  # it brings numpy along, which the rest does not need
 
-    gain.add(report, folder.final, top)
+    measure.add(report, folder.final, top)
     folder.write(report)

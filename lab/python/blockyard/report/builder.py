@@ -20,7 +20,6 @@ from blockyard.report import (
     blocks,
     cause_tables,
     frame_tables,
-    guideline,
     journal_tables,
     latency_tables,
     memory_tables,
@@ -328,7 +327,7 @@ def _notes(results: Results) -> list[str]:
 def _guidelines(one: MeasuredSection) -> list[str]:
     """One a variant, a finding a line."""
     lineups = [lineup for lineup in one.lineups() if lineup.competing]
-    return ["\n".join(guideline.lines(lineup)) for lineup in lineups]
+    return ["\n".join(journal_tables.guideline(lineup)) for lineup in lineups]
 
 
 def _tables(one: MeasuredSection) -> Iterable[Block]:
