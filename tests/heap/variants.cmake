@@ -3,7 +3,6 @@
 # Sets SOURCES to what the heap, and what it needs, is made of.
 macro(blockyard_heap_sources sources)
   get_target_property(${sources} blockyard_heap SOURCES)
-  list(TRANSFORM ${sources} PREPEND ${PROJECT_SOURCE_DIR}/library/src/heap/)
   get_target_property(base_sources blockyard_base SOURCES)
   list(APPEND ${sources} ${base_sources})
 endmacro()

@@ -25,6 +25,14 @@
 #include <string>
 #include <vector>
 
+// Millions of interleavings, the same in every build, minutes long under a sanitizer; what is planted is looked for
+// there too.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SKIP_UNDER_SANITIZERS() GTEST_SKIP() << "skipped: explores the same states as the release build, far slower"
+#else
+#define SKIP_UNDER_SANITIZERS() static_assert(true)
+#endif
+
 namespace interleave {
 
 class Explorer;

@@ -17,14 +17,6 @@ namespace {
 using namespace blockyard::base;
 using namespace interleave;
 
-// Millions of interleavings, the same in every build, minutes long under a sanitizer; what is planted is looked for
-// there too.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SKIP_UNDER_SANITIZERS() GTEST_SKIP() << "skipped: explores the same states as the release build, far slower"
-#else
-#define SKIP_UNDER_SANITIZERS() static_assert(true)
-#endif
-
 // Two slabs of one owner. Two threads free two blocks each; the owner adopts meanwhile and once more at the end.
 template <class Atomics>
 Explorer::Program remote_free() {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "base/stack.hpp"
 #include "block/static_pools.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
@@ -19,23 +19,9 @@ constinit std::atomic<TypeRecord*> types{nullptr};
 constinit std::atomic<int> at_exit{-1};    // -1: as the environment says
 constinit std::atomic<pid_t> reporter{0};  // the process that may report; a forked child is another
 
-void say(int descriptor, const char* text, std::size_t length) {
-  while (length != 0) {
-    const ssize_t written = write(descriptor, text, length);
-    if (written <= 0) {
-      return;
-    }
-    text += written;
-    length -= static_cast<std::size_t>(written);
-  }
-}
-
 void say_leak(int descriptor, std::size_t count, std::size_t bytes, std::size_t stride, std::string_view names) {
-  char line[512];
-  const int length =
-      std::snprintf(line, sizeof line, "blockyard: leaked %zu %s of %zu bytes (%zu bytes): %.*s\n", count,
-                    count == 1 ? "block" : "blocks", stride, bytes, static_cast<int>(names.size()), names.data());
-  say(descriptor, line, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof line - 1));
+  base::say_to(descriptor, "blockyard: leaked %zu %s of %zu bytes (%zu bytes): %.*s\n", count,
+               count == 1 ? "block" : "blocks", stride, bytes, static_cast<int>(names.size()), names.data());
 }
 
 // Watched processes know the type of each typed block.
@@ -123,10 +109,7 @@ int leaks_wanted() {
   }
   static constinit std::atomic<bool> said{false};
   if (!said.exchange(true, std::memory_order_relaxed)) {
-    char line[128];
-    const int length = std::snprintf(
-        line, sizeof line, "blockyard: BLOCKYARD_LEAKS=%.48s is not 0, 1 or 2; leak detection stays off\n", asked);
-    say(STDERR_FILENO, line, static_cast<std::size_t>(length));
+    base::say("blockyard: BLOCKYARD_LEAKS=%.48s is not 0, 1 or 2; leak detection stays off\n", asked);
   }
   return 0;
 }

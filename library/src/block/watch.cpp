@@ -1,11 +1,8 @@
 // Watched pools: double free, foreign free and use after free; AddressSanitizer and Valgrind.
 #include "block/watch.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -13,6 +10,7 @@
 
 #include "base/pages.hpp"
 #include "base/poison.hpp"
+#include "base/stack.hpp"
 #include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
@@ -36,24 +34,12 @@ void announce_freed(const void* block) {
   }
 }
 
-bool decide() {
-#if BLOCKYARD_CHECKED
-  return true;
-#else
-  const auto is_1 = [](const char* value) { return value != nullptr && std::strcmp(value, "1") == 0; };
-  // The second is a former name.
-  return base::under_valgrind() || base::under_address_sanitizer() || is_1(std::getenv("BLOCKYARD_CHECKS")) ||
-         is_1(std::getenv("BLOCKYARD_CHECK"));
-#endif
-}
-
 [[noreturn]] void fail(const char* fault, const void* block, std::size_t stride) {
-  char line[160];
-  const int length = stride != 0
-                         ? std::snprintf(line, sizeof line, "blockyard: %s: block %p of a pool of %zu-byte blocks\n",
-                                         fault, block, stride)
-                         : std::snprintf(line, sizeof line, "blockyard: %s: %p\n", fault, block);
-  static_cast<void>(!write(2, line, static_cast<std::size_t>(length)));
+  if (stride != 0) {
+    base::say("blockyard: %s: block %p of a pool of %zu-byte blocks\n", fault, block, stride);
+  } else {
+    base::say("blockyard: %s: %p\n", fault, block);
+  }
   std::abort();
 }
 
@@ -145,8 +131,15 @@ const base::Observer* watch_listener() {
 }
 
 bool process_has_checks() {
-  static const bool checks = decide();
+#if BLOCKYARD_CHECKED
+  return true;
+#else
+  const auto is_1 = [](const char* value) { return value != nullptr && std::strcmp(value, "1") == 0; };
+  // The last is a former name.
+  static const bool checks = base::under_valgrind() || base::under_address_sanitizer() ||
+                             is_1(std::getenv("BLOCKYARD_CHECKS")) || is_1(std::getenv("BLOCKYARD_CHECK"));
   return checks;
+#endif
 }
 
 bool process_is_watched() {

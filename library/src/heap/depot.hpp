@@ -63,7 +63,14 @@ class Depot {
   static_assert(sizeof(Magazine) == 256);
 
   /// Populates it.
-  void populate();
+  void populate() {
+    for (Ends& each : ends_) {
+      touch_without_change(&each);
+    }
+    for (Magazine& each : magazines_) {
+      touch_without_change(&each);
+    }
+  }
 
   /// Calls fill(Magazine&) for an empty magazine of the class and hands it over. False: none is empty, or none of the
   /// class is wanted. Lock-free.
@@ -137,7 +144,17 @@ class Depot {
   }
 
   /// In a forked child, before anybody uses the heap there: what threads that are gone had begun.
-  void mend_in_child();
+  void mend_in_child() {
+    for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
+      Ends& its = ends_[size_class];
+      if (its.givers.given.load(std::memory_order_relaxed) != 0) {
+        Ring::mend(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
+                   [&](std::uint64_t from, std::uint64_t to) {
+                     magazine(size_class, to).blocks = magazine(size_class, from).blocks;
+                   });
+      }
+    }
+  }
 
   /// Calls visit(const void* block, unsigned size_class) for every block that waits here; racy while threads use them,
   /// but ends. O(magazines).
@@ -219,6 +236,6 @@ class Depot {
   std::array<Magazine, magazine_count> magazines_{};
 };
 
-extern constinit Depot process_depot;
+inline constinit Depot process_depot;
 
 }  // namespace blockyard::heap

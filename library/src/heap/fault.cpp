@@ -1,22 +1,12 @@
 #include "heap/fault.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-#include "base/stack.hpp"
-
 namespace blockyard::heap {
-
-void say(const char* text) {
-  const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
-  static_cast<void>(written);
-}
 
 // Functions of the heap that are in no namespace of its own.
 bool is_of_the_heap(const char* name) {
@@ -40,9 +30,7 @@ void say_frames(void* const* frames, std::size_t count, const char* before) {
     base::describe_address(frames[i], text, sizeof text);
     inside = inside && is_of_the_heap(text);
     if (!inside) {
-      say(before);
-      say(text);
-      say("\n");
+      say("%s%s\n", before, text);
     }
   }
 }
@@ -59,17 +47,13 @@ bool say_stack() {
 }
 
 void report_fault(const char* what, const void* pointer) {
-  char line[256];
-  std::snprintf(line, sizeof line, "blockyard: %s: %p\n", what, pointer);
-  say(line);
+  say("blockyard: %s: %p\n", what, pointer);
   say_stack();
   std::abort();
 }
 
 void report_broken(const char* what) {
-  say("blockyard: the heap itself is broken: ");
-  say(what);
-  say("\n");
+  say("blockyard: the heap itself is broken: %s\n", what);
   std::abort();
 }
 

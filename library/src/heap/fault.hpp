@@ -3,11 +3,11 @@
 
 #include <cstddef>
 
+#include "base/stack.hpp"
+
 namespace blockyard::heap {
 
-/// Writes text to standard error, without stdio: the first allocation may come before the C library's streams are
-/// ready. Allocates nothing.
-void say(const char* text);
+using base::say;
 
 /// Says the calling thread's stack, frames of the heap left out. False: a fault came while it was doing so before.
 bool say_stack();

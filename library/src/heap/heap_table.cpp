@@ -81,10 +81,6 @@ void HeapTable::keep_spare_heaps() {
   }
 }
 
-std::uint32_t HeapTable::in_use() const {
-  return count_.load(std::memory_order_relaxed) - spare_count_.load(std::memory_order_relaxed);
-}
-
 ThreadHeap* HeapTable::enter_thread() {
   ThreadHeap* const heap = heaps_ != nullptr ? new_heap(parked_.take(link())) : nullptr;
   if (heap != nullptr) {
@@ -107,16 +103,5 @@ void HeapTable::leave_thread(std::uint16_t tick) {
 }
 
 bool HeapTable::thread_has_left() { return has_left; }
-
-void HeapTable::park(ThreadHeap* heap) { parked_.park(heap->index, link()); }
-
-ThreadHeap* HeapTable::take_to_sweep() {
-  const std::uint32_t index = parked_.take_to_sweep(link());
-  return index != 0 ? at(index) : nullptr;
-}
-
-ThreadHeap* HeapTable::take_empty() { return heaps_ != nullptr ? new_heap(parked_.take_empty(link())) : nullptr; }
-
-void HeapTable::park_empty(ThreadHeap* heap) { parked_.park_empty(heap->index, link()); }
 
 }  // namespace blockyard::heap

@@ -12,6 +12,11 @@
 namespace blockyard::heap {
 
 class HeapTable {
+ private:
+  auto link() {
+    return [this](std::uint32_t index) -> Atomic<std::uint32_t>& { return at(index)->parked_next; };
+  }
+
  public:
   constexpr HeapTable() = default;
 
@@ -29,16 +34,19 @@ class HeapTable {
   static bool thread_has_left();
 
   /// Parks a heap that no thread has any more. O(1).
-  void park(ThreadHeap* heap);
+  void park(ThreadHeap* heap) { parked_.park(heap->index, link()); }
   /// The next parked heap to be swept, to be parked again afterwards; null ends the turn. One thread at a time.
-  ThreadHeap* take_to_sweep();
+  ThreadHeap* take_to_sweep() {
+    const std::uint32_t index = parked_.take_to_sweep(link());
+    return index != 0 ? at(index) : nullptr;
+  }
   /// Makes heaps in advance, as long as few stand ready: a new thread's first allocation then causes no page fault for
   /// its heap. One thread at a time.
   void keep_spare_heaps();
 
   /// A heap without any block, for an arena, and its way back. Null when too many exist.
-  ThreadHeap* take_empty();
-  void park_empty(ThreadHeap* heap);
+  ThreadHeap* take_empty() { return heaps_ != nullptr ? new_heap(parked_.take_empty(link())) : nullptr; }
+  void park_empty(ThreadHeap* heap) { parked_.park_empty(heap->index, link()); }
 
   ThreadHeap* at(std::uint32_t index) { return heaps_ + index; }
   /// Calls visit(ThreadHeap*) for every heap that was ever made.
@@ -52,15 +60,14 @@ class HeapTable {
     }
   }
   /// Heaps that a thread or a program ever had; racy.
-  std::uint32_t in_use() const;
+  std::uint32_t in_use() const {
+    return count_.load(std::memory_order_relaxed) - spare_count_.load(std::memory_order_relaxed);
+  }
 
  private:
   ThreadHeap* construct();
   bool make_room(std::uint32_t index);
   ThreadHeap* new_heap(std::uint32_t waiting);
-  auto link() {
-    return [this](std::uint32_t index) -> Atomic<std::uint32_t>& { return at(index)->parked_next; };
-  }
 
   ThreadHeap* heaps_ = nullptr;    // the first is none
   Atomic<std::uint32_t> room_{0};  // entries of heaps_ that are mapped

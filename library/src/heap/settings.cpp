@@ -64,11 +64,8 @@ bool read_number(const Range& range, std::uint64_t* value) {
     return false;
   }
   if (!parse(text, value) || *value < range.least || *value > range.most) {
-    char line[256];
-    std::snprintf(line, sizeof line, "blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n",
-                  range.name, text, static_cast<unsigned long long>(range.least),
-                  static_cast<unsigned long long>(range.most));
-    say(line);
+    say("blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", range.name, text,
+        static_cast<unsigned long long>(range.least), static_cast<unsigned long long>(range.most));
     return false;
   }
   return true;
@@ -82,7 +79,7 @@ void show_settings() {
     length += std::snprintf(text + at, sizeof text - at, "  %s=%llu%s\n", range.name,
                             static_cast<unsigned long long>(settings.*range.setting), range.shown);
   }
-  say(text);
+  say("%s", text);
 }
 
 }  // namespace

@@ -37,18 +37,6 @@ constexpr unsigned class_of(std::size_t size) {
 static_assert(class_bytes(0) == 16 && class_bytes(7) == 128 && class_bytes(8) == 160);
 static_assert(class_bytes(class_count - 1) == small_limit);
 static_assert(class_of(small_limit) == class_count - 1);
-static_assert([] {
-  for (std::size_t size = 1; size <= small_limit; ++size) {
-    const unsigned index = class_of(size);
-    if (class_bytes(index) < size || (index > 0 && class_bytes(index - 1) >= size)) {
-      return false;
-    }
-    if (size > 128 && (class_bytes(index) - size) * 4 > size) {
-      return false;
-    }
-  }
-  return true;
-}());
 
 /// With these is_multiple tells without a division whether a distance below 2^17 is a multiple of a class's bytes (D.
 /// Lemire et al., "Faster remainder by direct computation", 2019).
@@ -62,38 +50,14 @@ inline constexpr std::array<std::uint32_t, class_count> class_inverses = [] {
 constexpr std::uint32_t class_inverse(unsigned index) { return class_inverses[index]; }
 constexpr bool is_multiple(std::uint32_t distance, std::uint32_t inverse) { return distance * inverse < inverse; }
 
-// The error grows with the distance: the last ones are enough.
-static_assert([] {
-  for (unsigned index = 0; index < class_count; ++index) {
-    for (std::uint32_t distance = (1u << 17) - class_bytes(index); distance < 1u << 17; ++distance) {
-      if (is_multiple(distance, class_inverse(index)) != (distance % class_bytes(index) == 0)) {
-        return false;
-      }
-    }
-  }
-  return true;
-}());
-
 /// The smallest class whose blocks are all aligned so. A slab begins at a multiple of its slice, so the size of a block
-/// must be a multiple of the alignment. class_count when no class serves.
+/// must be a multiple of the alignment, as that of the least class that holds one is. class_count when no class serves.
 constexpr unsigned aligned_class(std::size_t alignment, std::size_t size) {
   if (alignment > small_limit || size > small_limit) {
     return class_count;
   }
   return class_of(((size == 0 ? 1 : size) + alignment - 1) & ~(alignment - 1));
 }
-
-// The least class that holds a multiple of an alignment is one itself: no search is needed.
-static_assert([] {
-  for (std::size_t alignment = block_alignment; alignment <= small_limit; alignment *= 2) {
-    for (std::size_t size = alignment; size <= small_limit; size += alignment) {
-      if (class_bytes(class_of(size)) % alignment != 0) {
-        return false;
-      }
-    }
-  }
-  return true;
-}());
 
 // How long slabs are. A slab is cut from slices of 16 KiB and holds at least eight blocks, so that its tail wastes at
 // most an eighth.

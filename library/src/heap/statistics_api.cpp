@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "base/pages.hpp"
 #include "blockyard/heap.h"
@@ -19,27 +20,21 @@ using namespace blockyard::heap;
 
 namespace {
 
-struct Used {
-  PageHeap::Totals totals;
-  std::uint64_t ready_slabs;  // bytes
-};
-
 // Slabs that stand ready are used pages that nobody uses. The janitor takes the pages first and counts the slab then,
 // or gives a slab back the other way round: where the count was the same before and after, at most one slab is in
 // between.
-Used totals_and_ready_slabs() {
-  Used now{};
+std::pair<PageHeap::Totals, std::uint64_t> totals_and_ready_slab_bytes() {
+  PageHeap::Totals totals;
   std::uint64_t before = process_supply.ready_slabs.pages();
   for (int tries = 0; tries < 16; ++tries) {
-    now.totals = process_supply.pages.totals();
+    totals = process_supply.pages.totals();
     const std::uint64_t after = process_supply.ready_slabs.pages();
     if (after == before) {
       break;
     }
     before = after;
   }
-  now.ready_slabs = before << page_shift;
-  return now;
+  return {totals, before << page_shift};
 }
 
 }  // namespace
@@ -63,7 +58,7 @@ void by_heap_get_statistics(by_heap_statistics* statistics) {
   // So that what is used and what slabs there are is of one moment as far as the janitor goes: under this lock alone it
   // gives back slabs of heaps that wait.
   std::unique_lock hold(maintenance.sweep_lock);
-  const auto [totals, ready_slabs] = totals_and_ready_slabs();
+  const auto [totals, ready_slabs] = totals_and_ready_slab_bytes();
   statistics->ready = (totals.ready << page_shift) + ready_slabs;
   statistics->committed = (totals.ready + totals.dirty + totals.used + totals.in_work) << page_shift;
   const std::uint64_t used = totals.used << page_shift;

@@ -1,10 +1,9 @@
 // Records of followed temp job blocks, oldest first, and the report.
-#include "lifetime/temp_job.hpp"
+#include "lifetime/slow_paths.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -12,7 +11,6 @@
 #include "base/pages.hpp"
 #include "base/stack.hpp"
 #include "block/watch.hpp"
-#include "heap/fault.hpp"
 
 namespace blockyard::lifetime {
 namespace {
@@ -93,13 +91,12 @@ bool is_own(const char* frame) {
 }
 
 void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
-  char line[1024];
-  std::snprintf(line, sizeof line,
-                "blockyard: a temp job block of %zu bytes (%p) has lived for %llu frames, %u are allowed: allocated in "
-                "frame %llu by thread %u\n",
-                record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
-                static_cast<unsigned long long>(record.frame), record.thread);
-  heap::say(line);
+  base::say(
+      "blockyard: a temp job block of %zu bytes (%p) has lived for %llu frames, %u are allowed: allocated in frame "
+      "%llu by "
+      "thread %u\n",
+      record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
+      static_cast<unsigned long long>(record.frame), record.thread);
   char place[800];
   std::size_t first = record.depth;
   while (first > 0) {
@@ -111,8 +108,7 @@ void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
   }
   for (std::size_t i = first; i < record.depth; ++i) {
     base::describe_address(record.stack[i], place, sizeof place);
-    std::snprintf(line, sizeof line, "  at %s\n", place);
-    heap::say(line);
+    base::say("  at %s\n", place);
   }
 }
 

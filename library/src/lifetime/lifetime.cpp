@@ -8,8 +8,7 @@
 #include "blockyard/detail/type_record.hpp"
 #include "blockyard/heap.h"
 #include "heap/fault.hpp"
-#include "lifetime/temp.hpp"
-#include "lifetime/temp_job.hpp"
+#include "lifetime/slow_paths.hpp"
 
 namespace blockyard {
 namespace {

@@ -1,27 +1,14 @@
 // Statistics of the lifetimes, as figures and as text.
-#include <unistd.h>
-
-#include <cstdarg>
-#include <cstdio>
-#include <cstring>
-
+#include "base/stack.hpp"
 #include "blockyard/blockyard.h"
 #include "lifetime/chunk_store.hpp"
-#include "lifetime/temp_job.hpp"
+#include "lifetime/slow_paths.hpp"
 #include "lifetime/thread_state.hpp"
 
 namespace {
 
+using namespace blockyard;
 using namespace blockyard::lifetime;
-
-__attribute__((format(printf, 2, 3))) void say(int descriptor, const char* format, ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  static_cast<void>(!write(descriptor, line, std::strlen(line)));
-}
 
 double kib(std::size_t bytes) { return static_cast<double>(bytes) / 1024.0; }
 unsigned long long count(std::uint64_t value) { return value; }
@@ -33,20 +20,21 @@ void say_histogram(int descriptor, const by_temp_statistics& temp) {
     }
     const unsigned long long from = k == 0 ? 0 : 1ull << (k - 1);
     if (k + 1 == BY_PEAK_BUCKETS) {
-      say(descriptor, "    peak [%llu KiB and more]: %llu frames\n", from, count(temp.frames_by_peak[k]));
+      base::say_to(descriptor, "    peak [%llu KiB and more]: %llu frames\n", from, count(temp.frames_by_peak[k]));
     } else {
-      say(descriptor, "    peak [%llu KiB-%llu KiB): %llu frames\n", from, 1ull << k, count(temp.frames_by_peak[k]));
+      base::say_to(descriptor, "    peak [%llu KiB-%llu KiB): %llu frames\n", from, 1ull << k,
+                   count(temp.frames_by_peak[k]));
     }
   }
 }
 
 void say_temp(int descriptor, const by_temp_statistics& temp) {
-  say(descriptor, "    frames %llu, region %.1f KiB, grown %llu times\n", count(temp.frames), kib(temp.region_bytes),
-      count(temp.grown));
-  say(descriptor, "    high-water mark %.1f KiB, most demanding frame %.1f KiB\n", kib(temp.peak_bytes),
-      kib(temp.peak_demand_bytes));
-  say(descriptor, "    overflow count (too large) %llu, overflow count (full) %llu\n", count(temp.overflow_too_large),
-      count(temp.overflow_full));
+  base::say_to(descriptor, "    frames %llu, region %.1f KiB, grown %llu times\n", count(temp.frames),
+               kib(temp.region_bytes), count(temp.grown));
+  base::say_to(descriptor, "    high-water mark %.1f KiB, most demanding frame %.1f KiB\n", kib(temp.peak_bytes),
+               kib(temp.peak_demand_bytes));
+  base::say_to(descriptor, "    overflow count (too large) %llu, overflow count (full) %llu\n",
+               count(temp.overflow_too_large), count(temp.overflow_full));
   say_histogram(descriptor, temp);
 }
 
@@ -99,17 +87,17 @@ size_t by_lifetime_get_thread_statistics(by_lifetime_thread_statistics* threads,
 void by_lifetime_dump_statistics(int descriptor) {
   by_lifetime_statistics all;
   by_lifetime_get_statistics(&all);
-  say(descriptor, "blockyard: lifetimes after %llu frames\n", count(all.frames));
-  say(descriptor, "  temp, all threads (%u alive)\n", all.threads);
+  base::say_to(descriptor, "blockyard: lifetimes after %llu frames\n", count(all.frames));
+  base::say_to(descriptor, "  temp, all threads (%u alive)\n", all.threads);
   say_temp(descriptor, all.temp);
   for_each_thread([&](std::uint32_t number, const by_temp_statistics& temp) {
-    say(descriptor, "  temp, thread %u\n", number);
+    base::say_to(descriptor, "  temp, thread %u\n", number);
     say_temp(descriptor, temp);
   });
-  say(descriptor, "  temp job\n    memory %.1f KiB, of it free %.1f KiB, high-water mark %.1f KiB\n",
-      kib(all.temp_job_chunk_bytes), kib(all.temp_job_free_bytes), kib(all.temp_job_peak_bytes));
-  say(descriptor, "    blocks with a chunk of their own %llu, reported as too old %llu\n", count(all.temp_job_large),
-      count(all.leaks_reported));
+  base::say_to(descriptor, "  temp job\n    memory %.1f KiB, of it free %.1f KiB, high-water mark %.1f KiB\n",
+               kib(all.temp_job_chunk_bytes), kib(all.temp_job_free_bytes), kib(all.temp_job_peak_bytes));
+  base::say_to(descriptor, "    blocks with a chunk of their own %llu, reported as too old %llu\n",
+               count(all.temp_job_large), count(all.leaks_reported));
 }
 
 }  // extern "C"

@@ -1,6 +1,6 @@
 // Temp, except its inline paths: blocks that do not fit, the end of a frame, scopes, cursors, growth, and watched
 // processes.
-#include "lifetime/temp.hpp"
+#include "lifetime/slow_paths.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -14,7 +14,6 @@
 #include "base/pages.hpp"
 #include "blockyard/temp_cursor.hpp"
 #include "heap/fault.hpp"
-#include "lifetime/temp_job.hpp"
 #include "lifetime/watched.hpp"
 
 namespace blockyard::lifetime {
@@ -69,12 +68,6 @@ std::size_t gap_before(std::size_t reserved) { return base::align_up(reserved + 
 // mistake.
 constexpr std::size_t readable_before = 4096;
 
-void release_region(ThreadState* state) {
-  show(state->region, state->reserved);
-  const std::size_t gap = gap_before(state->reserved);
-  base::release_pages(state->region - gap, gap + state->reserved);
-}
-
 // Makes a region without blocks `bytes` large. False, with nothing changed, when memory is exhausted.
 bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
   if (bytes > state->reserved) {
@@ -91,7 +84,9 @@ bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
       return false;
     }
     if (state->region != nullptr) {
-      release_region(state);
+      show(state->region, state->reserved);
+      const std::size_t former_gap = gap_before(state->reserved);
+      base::release_pages(state->region - former_gap, former_gap + state->reserved);
     }
     state->region = space + gap;
     state->reserved = room;

@@ -1,5 +1,5 @@
 // Temp job: bump allocation from the calling thread's newest chunk. A chunk goes back with its last block.
-#include "lifetime/temp_job.hpp"
+#include "lifetime/slow_paths.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <new>
-#include <type_traits>
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
-#include "lifetime/temp.hpp"
-#include "lifetime/temp_job.hpp"
+#include "lifetime/slow_paths.hpp"
 
 namespace blockyard::lifetime {
 
@@ -91,38 +88,7 @@ void leave_thread(void* value) {
   parked = state;
 }
 
-ThreadState* make_state() {
-  void* const memory = base::reserve_pages(state_bytes, 4096);
-  if (memory == nullptr) {
-    return nullptr;
-  }
-  auto* const state = new (memory) ThreadState;
-  state->next_known = known.load(std::memory_order_relaxed);
-  known.store(state, std::memory_order_release);
-  return state;
-}
-
 }  // namespace
-
-template <class T>
-bool PageArray<T>::grow() {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const std::size_t room = room_ == 0 ? 8192 / sizeof(T) : room_ * 2;
-  void* const memory = base::reserve_pages(base::align_up(room * sizeof(T), std::size_t{4096}), 4096);
-  if (memory == nullptr) {
-    return false;
-  }
-  if (data_ != nullptr) {
-    std::memcpy(memory, static_cast<void*>(data_), count_ * sizeof(T));
-    base::release_pages(data_, base::align_up(room_ * sizeof(T), std::size_t{4096}));
-  }
-  data_ = static_cast<T*>(memory);
-  room_ = room;
-  return true;
-}
-
-template class PageArray<OutsideBlock>;
-template class PageArray<WatchedBlock>;
 
 void guard_forks() {
   // Not under a lock, which a child could find held. The system orders this and a fork.
@@ -141,10 +107,11 @@ ThreadState* enter_thread() {
     if (parked != nullptr) {
       state = parked;
       parked = state->next_parked;
+    } else if (void* const memory = base::reserve_pages(state_bytes, 4096); memory != nullptr) {
+      state = new (memory) ThreadState;
+      state->next_known = known.load(std::memory_order_relaxed);
+      known.store(state, std::memory_order_release);
     } else {
-      state = make_state();
-    }
-    if (state == nullptr) {
       return nullptr;
     }
     state->number = ++last_number;

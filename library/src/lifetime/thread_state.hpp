@@ -6,7 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
+#include "base/bits.hpp"
+#include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "blockyard/detail/block_slab.hpp"
 #include "blockyard/temp.hpp"
@@ -38,7 +42,21 @@ class PageArray {
   T* end() { return data_ + count_; }
 
  private:
-  bool grow();
+  bool grow() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::size_t room = room_ == 0 ? 8192 / sizeof(T) : room_ * 2;
+    void* const memory = base::reserve_pages(base::align_up(room * sizeof(T), std::size_t{4096}), 4096);
+    if (memory == nullptr) {
+      return false;
+    }
+    if (data_ != nullptr) {
+      std::memcpy(memory, static_cast<void*>(data_), count_ * sizeof(T));
+      base::release_pages(data_, base::align_up(room_ * sizeof(T), std::size_t{4096}));
+    }
+    data_ = static_cast<T*>(memory);
+    room_ = room;
+    return true;
+  }
 
   T* data_ = nullptr;
   std::size_t count_ = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blockyard/heap.h"
+#include "many.hpp"
 
 namespace {
 
@@ -174,19 +175,12 @@ TEST(HeapContractDeathTest, a_small_block_freed_twice_in_a_row_is_reported) {
 TEST(HeapContractDeathTest, a_freed_block_that_was_written_to_is_reported_before_its_link_is_followed) {
   EXPECT_DEATH(
       {
-        std::vector<void*> blocks(200);
-        for (void*& block : blocks) {
-          block = by_malloc(64);
-        }
-        for (void* block : blocks) {
-          by_free(block);
-        }
+        const std::vector<void*> blocks = allocated(200, 64);
+        free_all(blocks);
         for (void* block : blocks) {
           std::memset(block, 0x41, 8);
         }
-        for (void*& block : blocks) {
-          block = by_malloc(64);
-        }
+        allocated(200, 64);
         for (int i = 0; i < 3'000; ++i) {  // the checked build checks at the end of the quarantine
           by_free(by_malloc(64));
         }
@@ -229,15 +223,9 @@ TEST(HeapContractDeathTest, a_pointer_into_a_block_of_48_bytes_is_reported_befor
 TEST(HeapContractDeathTest, a_second_free_is_reported_when_the_block_comes_back_to_its_slab) {
   EXPECT_DEATH(
       {
-        std::vector<void*> blocks(200);
-        for (void*& block : blocks) {
-          block = by_malloc(64);
-        }
-        for (int round = 0; round < 2; ++round) {
-          for (void* block : blocks) {
-            by_free(block);
-          }
-        }
+        const std::vector<void*> blocks = allocated(200, 64);
+        free_all(blocks);
+        free_all(blocks);
       },
       "freed already");
 }

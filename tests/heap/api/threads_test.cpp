@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blockyard/heap.h"
+#include "many.hpp"
 
 namespace {
 
@@ -63,17 +64,10 @@ TEST(HeapThreads, a_heap_left_by_one_thread_serves_the_next) {
 
 #if !BLOCKYARD_CHECKED  // its quarantine keeps the last ones
 TEST(HeapThreads, a_trim_sends_blocks_that_threads_hand_over_back_to_their_slabs) {
-  std::vector<void*> blocks(5'000);
   const auto come_back = [] { return statistics().remote_frees_adopted + statistics().remote_frees_waiting; };
   const std::uint64_t before = come_back();
-  for (void*& block : blocks) {
-    block = by_malloc(48);
-  }
-  std::thread([&] {
-    for (void* block : blocks) {
-      by_free(block);
-    }
-  }).join();
+  const std::vector<void*> blocks = allocated(5'000, 48);
+  std::thread([&] { free_all(blocks); }).join();
   by_heap_trim();
   // What the other thread has cached and deferred.
   EXPECT_GE(come_back() - before + 60 + 8, blocks.size());
@@ -82,17 +76,10 @@ TEST(HeapThreads, a_trim_sends_blocks_that_threads_hand_over_back_to_their_slabs
 #endif
 
 TEST(HeapThreads, remote_frees_come_back_to_their_owner) {
-  std::vector<void*> blocks(20'000);
   const std::uint64_t used_before = statistics().used;
   for (int round = 0; round < 20; ++round) {
-    for (void*& block : blocks) {
-      block = by_malloc(64);
-    }
-    std::thread([&] {
-      for (void* block : blocks) {
-        by_free(block);
-      }
-    }).join();
+    const std::vector<void*> blocks = allocated(20'000, 64);
+    std::thread([&] { free_all(blocks); }).join();
   }
   EXPECT_LE(statistics().used, used_before + 3 * 20'000 * 64);
   const std::uint64_t waiting = statistics().remote_frees_waiting;

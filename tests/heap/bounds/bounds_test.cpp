@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "blockyard/heap.h"
+#include "heap/api/many.hpp"
 #include "heap/bound.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/supply.hpp"
@@ -35,20 +36,6 @@ constexpr const char* planted = "BLOCKYARD_TEST_PLANTED_TURN";
 }
 
 void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
-
-std::vector<void*> allocated(std::size_t count, std::size_t size) {
-  std::vector<void*> blocks(count);
-  for (void*& block : blocks) {
-    block = by_malloc(size);
-  }
-  return blocks;
-}
-
-void free_all(const std::vector<void*>& blocks) {
-  for (void* block : blocks) {
-    by_free(block);
-  }
-}
 
 // Without the janitor a frame's end does its work, here at once and as much as there is.
 void end_frames(int count) {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 
 #include "heap/checked/blocks.hpp"
@@ -50,19 +49,14 @@ void on_fault(int number, siginfo_t* facts, void*) {
 void report(const char* what, const void* pointer, const Record* record) {
   const std::uint32_t here = take_stack();
   const Record known = record == nullptr ? Record{} : *record;  // printing allocates
-  char line[320];
-  std::snprintf(line, sizeof line, "blockyard: %s: %p\n  by thread %d, at\n", what, pointer,
-                static_cast<int>(gettid()));
-  say(line);
+  say("blockyard: %s: %p\n  by thread %d, at\n", what, pointer, static_cast<int>(gettid()));
   print_stack(here);
   if (record != nullptr) {
-    std::snprintf(line, sizeof line, "  the block has %llu bytes; allocated by thread %u, at\n",
-                  static_cast<unsigned long long>(known.size), known.allocated_by);
-    say(line);
+    say("  the block has %llu bytes; allocated by thread %u, at\n", static_cast<unsigned long long>(known.size),
+        known.allocated_by);
     print_stack(known.allocated_at);
     if (known.freed_by != 0) {
-      std::snprintf(line, sizeof line, "  freed before by thread %u, at\n", known.freed_by);
-      say(line);
+      say("  freed before by thread %u, at\n", known.freed_by);
       print_stack(known.freed_at);
     }
   }

@@ -77,20 +77,15 @@ void note(Moment* moment) {
 }
 
 [[noreturn]] void report(const char* what, const void* pointer, const Slot& slot) {
-  char line[200];
-  std::snprintf(line, sizeof line, "blockyard: %s: %p\n  by thread %d, at\n", what, pointer,
-                static_cast<int>(gettid()));
-  say(line);
+  say("blockyard: %s: %p\n  by thread %d, at\n", what, pointer, static_cast<int>(gettid()));
   if (!say_stack()) {
     std::abort();
   }
-  std::snprintf(line, sizeof line, "  the block has %u bytes, at %p; allocated by thread %d, at\n", slot.size,
-                static_cast<void*>(slot.block), slot.allocated.thread);
-  say(line);
+  say("  the block has %u bytes, at %p; allocated by thread %d, at\n", slot.size, static_cast<void*>(slot.block),
+      slot.allocated.thread);
   say_frames(slot.allocated.stack.data(), slot.allocated.frames);
   if (slot.state.load(std::memory_order_relaxed) == freed) {
-    std::snprintf(line, sizeof line, "  freed by thread %d, at\n", slot.released.thread);
-    say(line);
+    say("  freed by thread %d, at\n", slot.released.thread);
     say_frames(slot.released.stack.data(), slot.released.frames);
   }
   std::abort();
@@ -205,8 +200,8 @@ void* allocate_sampled(std::size_t size, std::size_t alignment) {
     // At the end of its page, where most go wrong, or at its beginning.
     const bool at_end = draw() % 4 != 0;
     char* const block = page + (at_end ? (page_bytes - size) & ~(alignment - 1) : 0);
-    std::memset(block - std::min(filled, static_cast<std::size_t>(block - page)), fill_byte,
-                std::min(filled, static_cast<std::size_t>(block - page)));
+    char* const before_block = std::max(page, block - filled);
+    std::memset(before_block, fill_byte, static_cast<std::size_t>(block - before_block));
     std::memset(block + size, fill_byte, static_cast<std::size_t>(page + page_bytes - block) - size);
     slot.block = block;
     slot.size = static_cast<std::uint32_t>(size);
@@ -228,7 +223,7 @@ void free_sampled(void* pointer) {
   if (!holds_fill(block + slot.size, page + page_bytes)) {
     report("something was written behind the end of a block", block, slot);
   }
-  if (!holds_fill(block - std::min(filled, static_cast<std::size_t>(block - page)), block)) {
+  if (!holds_fill(std::max(page, block - filled), block)) {
     report("something was written before the beginning of a block", block, slot);
   }
   note(&slot.released);

@@ -1,4 +1,5 @@
-// Temp job: blocks from chunks, each with a header of 8 bytes. The fast paths are in blockyard/temp_job.hpp.
+// Temp and temp job: what other files of this component call. A temp job block is cut from a chunk, behind a header of
+// 8 bytes. The fast paths are in blockyard/temp.hpp and blockyard/temp_job.hpp.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,19 @@
 #include "lifetime/thread_state.hpp"
 
 namespace blockyard::lifetime {
+
+// --- temp.cpp ---
+
+/// Ends the calling thread's frame: frees blocks that did not fit, counts the frame, lets the region grow.
+void end_temp_frame(ThreadState* state);
+
+/// Whether the calling thread allocated nothing in this frame.
+bool is_frame_empty(ThreadState* state);
+
+/// Resizes a block where it lies. False: it has to move.
+bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
+
+// --- temp_job.cpp ---
 
 /// A temp block that did not fit its region; `slot` is its index in the thread's table. nullptr when memory is
 /// exhausted.
