@@ -5,9 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "support/library.hpp"
+#include "support/library_adapter.hpp"
 #include "support/populate.hpp"
-#include "support/setup.hpp"
 
 namespace {
 
@@ -24,7 +23,6 @@ struct Entry {
   int (*mallopt)(int, int);
 };
 Entry dl;
-std::string version;
 
 // The same test as in dlmalloc's own calloc: a chunk without either in-use bit has a mapping of its own and is zero.
 bool is_mapped(const void* block) {
@@ -58,22 +56,6 @@ void* reallocate(void* block, size_t, size_t, size_t size) {
   return moved;
 }
 
-int init(const by_adapter_setup* setup);
-
-by_adapter adapter = blockyard::adapters::described({
-    .name = "dlmalloc",
-    .flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE,
-    .init = init,
-    .allocate_zeroed = allocate_zeroed,
-    .allocate_aligned = allocate_aligned,
-    .reallocate = reallocate,
-});
-
-Library& library() {
-  static Library loaded("libboost_container.so.1.74.0");
-  return loaded;
-}
-
 // dlmalloc's numbers for mallopt, unlike glibc's.
 constexpr int set_trim_threshold = -1;
 constexpr int set_granularity = -2;
@@ -83,7 +65,7 @@ constexpr int set_mmap_threshold = -3;
 int mallopt_value(uint64_t bytes) { return bytes > INT32_MAX ? -1 : static_cast<int>(bytes); }
 
 // One segment for all of it: dlmalloc unmaps a further segment that is wholly free, whatever the trim threshold is.
-int populate(const by_adapter_setup& setup) {
+int populate(const by_adapter_setup& setup, by_adapter& adapter) {
   constexpr uint64_t largest_granularity = uint64_t{1} << 30;
   const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup);
   const uint64_t granularity = std::min(std::bit_ceil(bytes), largest_granularity);
@@ -93,49 +75,52 @@ int populate(const by_adapter_setup& setup) {
   return 0;
 }
 
-int init(const by_adapter_setup* setup) {
+int set_options(const by_adapter_setup& setup) {
   constexpr struct {
     const char* option;
     int parameter;
   } parameters[] = {{"trim_threshold", set_trim_threshold}, {"mmap_threshold", set_mmap_threshold}};
-  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
-  if (!library().ok()) return fail(*setup, library().error());
   for (const auto& [name, parameter] : parameters) {
-    const auto value = blockyard::adapters::bytes_option(*setup, name);
+    const auto value = blockyard::adapters::bytes_option(setup, name);
     if (value && dl.mallopt(parameter, mallopt_value(*value)) == 0) {
-      return fail(*setup, std::string("dlmalloc refuses the value of ") + name);
+      return fail(setup, std::string("dlmalloc refuses the value of ") + name);
     }
   }
-  return setup->populate != 0 ? populate(*setup) : 0;
+  return 0;
 }
 
-// Boost's version is in the file's name; 2.8.6 is the release of dlmalloc that every Boost.Container has.
-std::string boost_version() {
-  const std::string path = library().path();
+std::string bind(Library& boost, by_adapter& adapter) {
+  boost.bind("_ZN5boost9container13dlmalloc_sizeEPKv", dl.size);
+  boost.bind("_ZN5boost9container17dlmalloc_memalignEmm", dl.memalign);
+  boost.bind("_ZN5boost9container13dlmalloc_growEPvmmPm", dl.grow);
+  boost.bind("_ZN5boost9container15dlmalloc_shrinkEPvmmPmi", dl.shrink);
+  boost.bind("_ZN5boost9container16dlmalloc_malloptEii", dl.mallopt);
+  dl.malloc = adapter.allocate;
+  dl.free = adapter.free;
+  adapter.flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE;
+  adapter.allocate_zeroed = allocate_zeroed;
+  adapter.allocate_aligned = allocate_aligned;
+  adapter.reallocate = reallocate;
+  // Boost's version is in the file's name; 2.8.6 is the release of dlmalloc that every Boost.Container has.
+  const std::string path = boost.path();
   const size_t at = path.rfind(".so.");
-  return at == std::string::npos ? "" : " (Boost " + path.substr(at + 4) + ")";
+  return "2.8.6" + (at == std::string::npos ? "" : " (Boost " + path.substr(at + 4) + ")");
 }
 
 }  // namespace
 
 extern "C" BY_API const by_adapter* by_adapter_get() {
-  static const bool bound = [] {
-    Library& boost = library();
-    boost.bind("_ZN5boost9container13dlmalloc_sizeEPKv", dl.size);
-    boost.bind("_ZN5boost9container15dlmalloc_mallocEm", dl.malloc);
-    boost.bind("_ZN5boost9container13dlmalloc_freeEPv", dl.free);
-    boost.bind("_ZN5boost9container17dlmalloc_memalignEmm", dl.memalign);
-    boost.bind("_ZN5boost9container13dlmalloc_growEPvmmPm", dl.grow);
-    boost.bind("_ZN5boost9container15dlmalloc_shrinkEPvmmPmi", dl.shrink);
-    boost.bind("_ZN5boost9container16dlmalloc_malloptEii", dl.mallopt);
-    adapter.allocate = dl.malloc;
-    adapter.free = dl.free;
-    version = "2.8.6" + boost_version();
-    adapter.version = version.c_str();
-    return true;
-  }();
-  static_cast<void>(bound);
-  return &adapter;
+  return blockyard::adapters::library_adapter({.name = "dlmalloc",
+                                               .library = "libboost_container.so.1.74.0",
+                                               .names = {.malloc = "_ZN5boost9container15dlmalloc_mallocEm",
+                                                         .calloc = nullptr,
+                                                         .realloc = nullptr,
+                                                         .memalign = nullptr,
+                                                         .free = "_ZN5boost9container13dlmalloc_freeEPv",
+                                                         .usable_size = "_ZN5boost9container13dlmalloc_sizeEPKv"},
+                                               .bind = bind,
+                                               .populate = populate,
+                                               .set_options = set_options});
 }
 
-extern "C" BY_API size_t by_adapter_usable_size(void* block) { return dl.size(block); }
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return blockyard::adapters::library_usable_size(block); }

@@ -10,6 +10,7 @@ size_t (*library_usable_size_function)(void*) = nullptr;
 
 const Library* loaded = nullptr;
 int (*populate)(const by_adapter_setup&, by_adapter&) = nullptr;
+int (*set_options)(const by_adapter_setup&) = nullptr;
 
 void* allocate_zeroed(size_t size) { return library_calloc(1, size); }
 void* reallocate(void* block, size_t, size_t, size_t size) { return library_realloc(block, size); }
@@ -26,6 +27,7 @@ by_adapter adapter = described({
 int init(const by_adapter_setup* setup) {
   if (check_abi(*setup) != 0) return 1;
   if (!loaded->ok()) return fail(*setup, loaded->error());
+  if (set_options != nullptr && set_options(*setup) != 0) return 1;
   return setup->populate != 0 ? populate(*setup, adapter) : 0;
 }
 
@@ -42,6 +44,7 @@ const by_adapter* library_adapter(const LibraryDescription& description) {
   if (loaded != nullptr) return &adapter;
   loaded = &library;
   populate = description.populate;
+  set_options = description.set_options;
   adapter.name = description.name;
   const FamilyNames& names = description.names;
   bind_if_named(library, names.malloc, adapter.allocate);

@@ -32,6 +32,8 @@ struct LibraryDescription {
   std::string (*bind)(Library& library, by_adapter& adapter);
   /// Prepares the prefaulted variant: 0 or the result of fail(). May change the adapter's functions.
   int (*populate)(const by_adapter_setup& setup, by_adapter& adapter);
+  /// Obeys by_adapter_setup::options, before that: 0 or the result of fail().
+  int (*set_options)(const by_adapter_setup& setup) = nullptr;
 };
 
 /// The adapter of this shared object, which has one library, because the ABI's functions carry no context. Later calls
