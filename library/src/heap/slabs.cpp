@@ -17,9 +17,8 @@ namespace {
 
 Slab& slab_at(std::uint32_t slice) { return region.slabs[slice]; }
 
-std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab) {
-  return static_cast<SlabState>(slab->state) == SlabState::listed ? heap->waiting[slab->size_class].listed
-                                                                  : heap->detached;
+std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
+  return state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
 }
 
 // Makes a slab without used blocks one that never handed out any: its blocks come densely and in order, and no link is
@@ -67,10 +66,12 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
 void link(ThreadHeap* heap, Slab* slab, SlabState state) {
   slab->state = static_cast<std::uint8_t>(state);
   slab->notify = state == SlabState::listed ? 0 : slab->capacity - 1;
-  base::list_push(list_of(heap, slab), index_of(slab), slab_at);
+  base::list_push(list_of(heap, slab, state), index_of(slab), slab_at);
 }
 
-void unlink(ThreadHeap* heap, Slab* slab) { base::list_remove(list_of(heap, slab), index_of(slab), slab_at); }
+void unlink(ThreadHeap* heap, Slab* slab) {
+  base::list_remove(list_of(heap, slab, static_cast<SlabState>(slab->state)), index_of(slab), slab_at);
+}
 
 void retire(ThreadHeap* heap, Slab* slab) {
   const std::uint32_t slice = index_of(slab);
