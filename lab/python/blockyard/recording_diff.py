@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,11 @@ class Change:
     def rise(self, metric: str) -> float:
         return (self.after or {}).get(metric, 0) - (self.before or {}).get(metric, 0)
 
+    def moved(self, metric: str) -> str:
+        """`appeared`, `vanished`, or by how much."""
+        word = self.word(metric)
+        return word if word in ("appeared", "vanished") else share(self.rise(metric), (self.before or {})[metric])
+
     def word(self, metric: str) -> str:
         old, new = (self.before or {}).get(metric, 0), (self.after or {}).get(metric, 0)
         if old == new or abs(new - old) <= _LEAST_CHANGE * old:
@@ -96,17 +101,11 @@ def difference(before: dict[str, Any], after: dict[str, Any], totals: bool) -> D
     old, new = (_by_name(one["sites"], shared, one, per_frame) for one in (before, after))
     names = dict.fromkeys([*old, *new])
     changes = [Change(name, old.get(name), new.get(name)) for name in names]
-    return Difference(
-        per_frame, _figures(before["all"], before, per_frame), _figures(after["all"], after, per_frame), changes,
-        list(_remarks(before, after)),
-    )  # fmt: skip
+    totals_of = [_figures(one["all"], one, per_frame) for one in (before, after)]
+    return Difference(per_frame, *totals_of, changes, list(_remarks(before, after)))
 
 
-def judge(found: Difference, gates: Sequence[Gate]) -> list[Outcome]:
-    return [_judge(found, gate) for gate in gates]
-
-
-def _judge(found: Difference, gate: Gate) -> Outcome:
+def judge(found: Difference, gate: Gate) -> Outcome:
     base = found.before[gate.metric]
 
     def beyond(rise: float) -> bool:

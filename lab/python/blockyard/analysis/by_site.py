@@ -90,7 +90,9 @@ class BySite:
             mine = np.flatnonzero(of_rows == site)
             if not P999.supported(len(mine) * repeats):
                 continue
-            ns = np.sort(np.concatenate([_undisturbed(one, run, mine) for run in opened]))
+            each = [(run, run.rows[mine]) for run in opened]
+            times = [(run.ticks(rows) / one.runs.ticks_per_ns)[_own(one, rows)] for run, rows in each]
+            ns = np.sort(np.concatenate(times))
             if P999.supported(len(ns)):
                 found.append(Tail(site, len(mine), (_at(ns, P50), _at(ns, P999), float(ns[-1]))))
         return found
@@ -195,11 +197,6 @@ def _perhaps_slow(run: Rows, limit: float) -> np.ndarray:
         chunk = run.rows[begin : begin + _CHUNK]
         found.append(chunk[np.flatnonzero(chunk["call"] + chunk["touch"].astype(np.uint64) > limit)])
     return np.concatenate(found) if found else run.rows[:0]
-
-
-def _undisturbed(one: AllocatorFigures, run: Rows, places: np.ndarray) -> np.ndarray:
-    rows = run.rows[places]
-    return (run.ticks(rows) / one.runs.ticks_per_ns)[_own(one, rows)]
 
 
 def _own(one: AllocatorFigures, rows: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from blockyard.analysis import bootstrap, frames, noise, passes, samples
 from blockyard.analysis.cuts import Cuts
-from blockyard.analysis.distribution import Distribution
+from blockyard.analysis.distribution import Distribution, Nanoseconds
 from blockyard.analysis.frames import FrameCut, FrameSeries
 from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View, paid
 from blockyard.analysis.sections import AllocatorRuns
@@ -125,6 +125,10 @@ class AllocatorFigures:
     @property
     def step_ns(self) -> float:
         return self.step_ticks / self.runs.ticks_per_ns
+
+    def latency(self, ns: float) -> Nanoseconds:
+        """One that was not taken from a distribution: less than a step of the clock is said as such."""
+        return Nanoseconds(ns if ns >= self.step_ns else 0.0, step=self.step_ns)
 
     @property
     def touched(self) -> bool:

@@ -46,12 +46,9 @@ def schedule(
     allocator is always the first after a change of journal. Their mean positions are equal over every two repeats.
     """
     runs: list[Run] = []
-    for journal in journals:
-        for pace in paces:
-            for touch in touches:
-                for repeat in range(1, repeats + 1):
-                    for allocator in allocators if repeat % 2 else reversed(allocators):
-                        runs.append(Run(journal, allocator, pace, touch, repeat, len(runs)))
+    for journal, pace, touch, repeat in itertools.product(journals, paces, touches, range(1, repeats + 1)):
+        for allocator in allocators if repeat % 2 else reversed(allocators):
+            runs.append(Run(journal, allocator, pace, touch, repeat, len(runs)))
     return runs
 
 

@@ -4,7 +4,6 @@ import shlex
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -85,8 +84,11 @@ def command(
             report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES) | {"fps": fps, "request": request}
             folder.write(report)
         if report["advice"] and not no_replay:
+            from blockyard.advise import measure  # here, as it brings numpy along, which the rest does not need
+
             try:
-                _measure(report, folder, top)
+                measure.add(report, folder.final, top)
+                folder.write(report)
             except KeyboardInterrupt:
                 click.echo("blockyard: interrupted; the replays made are kept; the same command goes on", err=True)
                 sys.exit(128 + signal.SIGINT)
@@ -97,10 +99,3 @@ def command(
         click.echo(line)
     if report.get("measured"):
         click.echo(f"\nOn a page, with its events and stacks: blockyard report {shlex.quote(str(output))}")
-
-
-def _measure(report: dict[str, Any], folder: tool.Folder, top: int) -> None:
-    from blockyard.advise import measure  # it brings numpy along, which the rest does not need
-
-    measure.add(report, folder.final, top)
-    folder.write(report)

@@ -86,14 +86,10 @@ def _remarks(known: dict[str, Allocator], choices: dict[str, Choice]) -> list[st
             prefaulted = choices[f"{name}@{allocators.PREFAULTED}"]
             if prefaulted.missing and not choice.missing:
                 remarks.append(f"@{allocators.PREFAULTED} missing: {prefaulted.missing}")
-        lines.append(f"{name}: " + ". ".join(_capital(remark) for remark in remarks) + ".")
+        lines.append(f"{name}: " + ". ".join(remark[:1].upper() + remark[1:] for remark in remarks) + ".")
     lines += [
         "",
         "@prefaulted: memory for the journal's peak populated before the clock starts, and purging off.",
         "A shared object of your own that exports malloc and free: -a mine=./libmine.so",
     ]
     return lines
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

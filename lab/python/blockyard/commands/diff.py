@@ -84,7 +84,7 @@ def command(
         if not listing["all"]["allocations"]:
             raise UserError(f"{journal} has no allocation to compare")
     found = recording_diff.difference(old, new, totals)
-    outcomes = recording_diff.judge(found, chosen)
+    outcomes = [recording_diff.judge(found, gate) for gate in chosen]
     if as_json:
         journal_tool.print_json(_json(found, metric, outcomes))
     printed = as_json
@@ -146,12 +146,7 @@ def _begin(change: Change, metric: str) -> str:
     def cell(side: dict[str, float] | None) -> str:
         return _figure(side[metric], metric) if side and side[metric] else "-"
 
-    return f"{cell(change.before):>10} {cell(change.after):>10} {_moved(change, metric):>9}  "
-
-
-def _moved(change: Change, metric: str) -> str:
-    word = change.word(metric)
-    return word if word in ("appeared", "vanished") else share(change.rise(metric), (change.before or {})[metric])
+    return f"{cell(change.before):>10} {cell(change.after):>10} {change.moved(metric):>9}  "
 
 
 def _junit(title: str, found: Difference, metric: str, outcomes: list[Outcome]) -> str:
@@ -162,7 +157,7 @@ def _junit(title: str, found: Difference, metric: str, outcomes: list[Outcome]) 
         junit.judged(suite, outcome.gate.text, outcome.passed, outcome.reason)
     if not outcomes:
         for change in found.ordered(metric):
-            junit.judged(suite, change.name, True, f"{_moved(change, metric)} {_unit(found, metric)}")
+            junit.judged(suite, change.name, True, f"{change.moved(metric)} {_unit(found, metric)}")
     return document.text()
 
 

@@ -59,13 +59,9 @@ def command(journal: Path, output: Path, form: str | None, **given: Any) -> None
     that second. The trace holds frames, phases and memory over time; it needs no call stacks.
     """
     journal_tool.refuse_standard_output(output)
-    given |= {"-o": output, "--as": form or _form_of(output)}
+    told = (form for ending, form in _ENDINGS.items() if output.name.endswith(ending))
+    if (form := form or next(told, None)) is None:
+        raise UserError(f"what form {output} shall have can't be told from its name; end it in .pb.gz, or pass --as")
+    given |= {"-o": output, "--as": form}
     sites_tool.call(["export", journal, *native.arguments(given)])
     click.echo(f"{output}: {sites_tool.size(output.stat().st_size)}")
-
-
-def _form_of(output: Path) -> str:
-    for ending, form in _ENDINGS.items():
-        if output.name.endswith(ending):
-            return form
-    raise UserError(f"what form {output} shall have can't be told from its name; end it in .pb.gz, or pass --as")

@@ -57,15 +57,10 @@ def _summary(facts: dict[str, Any]) -> RichTable:
     def row(name: str, value: str) -> None:
         table.add_row(name, Text(value))
 
-    for key, name in (
-        ("program", "program"),
-        ("machine", "machine"),
-        ("recorder", "recorder"),
-        ("allocator", "malloc of"),
-        ("started_at", "started"),
-    ):
+    names = {"allocator": "malloc of", "started_at": "started"}
+    for key in ("program", "machine", "recorder", "allocator", "started_at"):
         if facts[key]:
-            row(name, facts[key])
+            row(names.get(key, key), facts[key])
     if facts["command"]:
         row("command", " ".join(facts["command"]))
     row(

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from blockyard.analysis import by_site, worst_frames
 from blockyard.analysis.by_site import SLOW_NS, BySite, Part
-from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
 from blockyard.function_names import shortened
@@ -64,7 +63,8 @@ def who(of: MeasuredSection) -> str:
         return f"Nobody waits on {own.name}: no event takes more than {limit}."
     first = found[0]
     other = next((one for one in of.figures if one is not own and not one.runs.is_null), None)
-    there = _of_site(joined, other, first.site) if other else 0.0
+    theirs = joined.slow(other) if other else []
+    there = next((_a_run(other, part) for part in theirs if part.site == first.site), 0.0)
     beside = f"; {units.duration(there) if there else 'none'} on {short_name(other)}" if other else ""
     name = joined.groups.names[first.site]
     asker = shortened(_name(joined, first.site), _LONGEST_IN_SENTENCE)
@@ -119,7 +119,7 @@ def _frame_tables(lineup: Lineup, joined: BySite) -> Iterator[Table]:
 def tail_table(lineup: Lineup, joined: BySite) -> Table:
     """The tail of each of the busiest sites, mallocs with their touch and frees together."""
     rows = [
-        row(one, [tail.events, *(_latency(one, ns) for ns in tail.latencies_ns), _name(joined, tail.site)])
+        row(one, [tail.events, *map(one.latency, tail.latencies_ns), _name(joined, tail.site)])
         for one in lineup.competing
         for tail in joined.tails(one, _LISTED_ALL)
     ]
@@ -181,16 +181,8 @@ def _view(lineup: Lineup) -> View:
     return View.ATTRIBUTED if lineup.looked_into else View.AS_RUN
 
 
-def _latency(one: AllocatorFigures, ns: float) -> Nanoseconds:
-    return Nanoseconds(ns if ns >= one.step_ns else 0.0, step=one.step_ns)
-
-
 def _a_run(one: AllocatorFigures, part: Part) -> float:
     return part.ns / len(one.runs.runs)
-
-
-def _of_site(joined: BySite, one: AllocatorFigures, site: int) -> float:
-    return next((_a_run(one, part) for part in joined.slow(one) if part.site == site), 0.0)
 
 
 def _name(joined: BySite, site: int) -> Name:

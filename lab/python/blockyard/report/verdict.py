@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blockyard.analysis import fidelity, standing
-from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import NoFrames
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
@@ -274,8 +273,7 @@ def _cells(one: Standing, measure: Measure) -> tuple[Cell, str]:
 
 
 def _value(one: Standing, measure: Measure) -> Cell:
-    value, step = one.values[measure], one.allocator.step_ns
-    return value if measure is Measure.MEMORY or value >= step else Nanoseconds(0.0, step=step)
+    return one.values[measure] if measure is Measure.MEMORY else one.allocator.latency(one.values[measure])
 
 
 def _change_words(ratio: float) -> str:

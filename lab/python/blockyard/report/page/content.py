@@ -55,7 +55,7 @@ def section(of: MeasuredSection, verdict: Sequence[str]) -> dict[str, Any]:
         "frames": frames.facts(of.section, members),
         "threads": of.section.thread_names,
         "tables": _tables(lineup, views),
-        "memory": {"time_s": _rounded(at_ns / 1e9, 4), "live": [int(value) for value in live]},
+        "memory": {"time_s": [round(float(ns) / 1e9, 4) for ns in at_ns], "live": [int(value) for value in live]},
         "allocators": [_allocator(of.section, one, bases, views, curves.get(one.name)) for one in members],
     }
 
@@ -147,10 +147,6 @@ def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[st
 def _digits(value: float, digits: int = 5) -> float:
     """Enough for any axis and table, in half the bytes."""
     return 0.0 if value == 0 else round(value, digits - 1 - math.floor(math.log10(abs(value))))
-
-
-def _rounded(values: np.ndarray, digits: int) -> list[float]:
-    return [round(float(value), digits) for value in values]
 
 
 def _tables(lineup: Lineup, views: Sequence[View]) -> list[dict[str, Any]]:
