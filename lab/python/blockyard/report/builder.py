@@ -336,13 +336,13 @@ def _tables(one: MeasuredSection) -> Iterable[Block]:
             yield Heading("Prefaulted: memory for the journal's peak populated beforehand, purging off", 3)
         yield from _all_tables(lineup) if one.options.everything else _some_tables(lineup)
         if one.options.by_size:
-            for view in lineup.views:
+            for view in lineup.of.shown:
                 yield from latency_tables.by_size(lineup, view)
 
 
 def _some_tables(lineup: Lineup) -> Iterable[Block]:
     """What is behind the verdict, in the order in which it is asked for."""
-    for view in lineup.views:
+    for view in lineup.of.shown:
         yield from frame_tables.short(lineup, view)
         yield from latency_tables.short(lineup, view)
         yield latency_tables.rates(lineup, view)
@@ -356,9 +356,9 @@ def _some_tables(lineup: Lineup) -> Iterable[Block]:
 
 
 def _all_tables(lineup: Lineup) -> Iterable[Block]:
-    for view in lineup.views:
+    for view in lineup.of.shown:
         yield from latency_tables.every(lineup, view)
-    for view in [view for view in lineup.views if view is not View.INHERENT] or [View.AS_RUN]:
+    for view in [view for view in lineup.of.shown if view is not View.INHERENT] or [View.AS_RUN]:
         yield latency_tables.rates(lineup, view)
     yield latency_tables.costs(lineup)
     yield latency_tables.fidelity_table(lineup)
@@ -425,7 +425,7 @@ def _terminal_blocks(parts: list[_Part]) -> list[Block]:
         found += [*_circumstances(one), verdict.table(part.answer)]
         for lineup in one.lineups():
             found.append(Paragraph(frame_tables.words(one.section, lineup.cuts)))
-            for view in lineup.views:
+            for view in lineup.of.shown:
                 if isinstance(lineup.cuts.frames, FrameCut):
                     found.append(frame_tables.frame_table(lineup, view, lineup.cuts.frames.rate_hz))
                 if one.options.by_size:

@@ -33,7 +33,7 @@ QUEUE = (
 def short(lineup: Lineup, view: View) -> Iterator[Block]:
     """One budget, one audio buffer, and the worst frames."""
     cuts = lineup.cuts
-    yield Paragraph(words(lineup.section, cuts))
+    yield Paragraph(words(lineup.of.section, cuts))
     if isinstance(cuts.frames, FrameCut):
         yield frame_table(lineup, view, cuts.frames.rate_hz)
         yield worst_table(lineup, 1)
@@ -46,8 +46,8 @@ def every(lineup: Lineup) -> Iterator[Block]:
     cuts = lineup.cuts
     yield from _phases(lineup)
     yield Heading(f"Frames, {lineup.variant}", 3)
-    yield Paragraph(words(lineup.section, cuts))
-    for view in lineup.views:
+    yield Paragraph(words(lineup.of.section, cuts))
+    for view in lineup.of.shown:
         yield from budget_tables(lineup, view)
     if isinstance(cuts.frames, FrameCut):
         yield worst_table(lineup, _LISTED)
@@ -188,7 +188,7 @@ def _phases(lineup: Lineup) -> Iterator[Block]:
     listed = ", ".join(f"{name} {units.duration(seconds * 1e9)}" for name, seconds in spans.items())
     yield Paragraph(f"Phases, {how}: {listed}.")
     for name in names:
-        for view in lineup.views:
+        for view in lineup.of.shown:
             yield from with_intervals(_phase_table(lineup, view, name, spans[name]))
 
 

@@ -101,7 +101,7 @@ def guideline(lineup: Lineup) -> list[str]:
         if len(contenders) > 1
         else f"{contenders[0].name}, {lineup.variant}"
     )
-    found = [f"As a guideline for {lineup.section.journal} ({who}):"]
+    found = [f"As a guideline for {lineup.of.section.journal} ({who}):"]
     for view in lineup.of.views:
         touch = ", malloc with its first touch" if any(one.touched for one in contenders) else ""
         found.append(f"{_VIEW_WORDS[view]}{touch}:")

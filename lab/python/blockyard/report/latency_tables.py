@@ -140,7 +140,7 @@ def fidelity_table(lineup: Lineup) -> Table:
     """Each allocator's runs by their worst, so that nobody needs to guess which figures to trust."""
 
     def cells(one: AllocatorFigures) -> list[Cell]:
-        found = fidelity.worst(one.runs, lineup.section.pace)
+        found = fidelity.worst(one.runs, lineup.of.section.pace)
         facts = [run.facts for run in one.runs.runs]
         known = [[getattr(one, f"late_{which}_ns") for one in facts] for which in ("p50", "p99", "p999", "max")]
         late = [max((value for value in values if value is not None), default=None) for values in known]

@@ -93,14 +93,6 @@ class Lineup:
     everyone: list[AllocatorFigures]
 
     @property
-    def section(self) -> Section:
-        return self.of.section
-
-    @property
-    def views(self) -> tuple[View, ...]:
-        return self.of.shown
-
-    @property
     def cuts(self) -> Cuts:
         return self.members[0].cuts
 

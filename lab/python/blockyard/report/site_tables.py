@@ -30,7 +30,7 @@ def short(lineup: Lineup) -> Iterator[Block]:
     """Who waits, and who fills the worst frame; without stacks a sentence on how to have them."""
     joined = lineup.of.by_site
     if joined is None:
-        yield Paragraph(_NO_STACKS if lineup.section.facts.get("stacks") is False else _NOT_KEPT)
+        yield Paragraph(_NO_STACKS if lineup.of.section.facts.get("stacks") is False else _NOT_KEPT)
         return
     yield slow_table(lineup, joined, _LISTED)
     yield from _frame_tables(lineup, joined)

@@ -10,7 +10,6 @@ from blockyard.analysis import fidelity, standing
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import NoFrames
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
-from blockyard.analysis.sections import Section
 from blockyard.analysis.standing import Measure, Standing
 from blockyard.counted import counted, listed
 from blockyard.report import site_tables, units
@@ -36,24 +35,16 @@ class Answer:
     standings: Sequence[Standing]
 
     @property
-    def section(self) -> Section:
-        return self.of.section
-
-    @property
-    def own(self) -> AllocatorFigures | None:
-        return self.of.own
-
-    @property
     def repeats(self) -> int:
         return min((len(one.runs.runs) for one in self.members), default=0)
 
     @property
     def others(self) -> list[Standing]:
-        return [one for one in self.standings if one.allocator is not self.own]
+        return [one for one in self.standings if one.allocator is not self.of.own]
 
     @property
     def own_standing(self) -> Standing:
-        return next(one for one in self.standings if one.allocator is self.own)
+        return next(one for one in self.standings if one.allocator is self.of.own)
 
 
 def answer(of: MeasuredSection) -> Answer:
@@ -80,14 +71,14 @@ def blocks(answers: Sequence[Answer]) -> list[Block]:
 def of_section(one: Answer) -> list[str]:
     """At most ten, what matters most first."""
     found = _frames(one)
-    if one.own is None:
+    if one.of.own is None:
         recorded = "is taken to have been recorded with" if one.of.options.assumed else "was recorded with"
         found.append(
             f"What another allocator would change is not known: the campaign lacks {one.of.options.own}, which the "
             f"program {recorded}; replay with -a {one.of.options.own} among the others."
         )
     elif not one.others:
-        found.append(f"Nothing but {one.own.name} was replayed: '-a all' shows what another allocator would change.")
+        found.append(f"Nothing but {one.of.own.name} was replayed: '-a all' shows what another allocator would change.")
     elif one.repeats < LEAST_REPEATS:
         found.append(
             f"What another allocator would change beyond noise does not show in {counted(one.repeats, 'repeat')}; "
@@ -98,19 +89,19 @@ def of_section(one: Answer) -> list[str]:
     if waiting := site_tables.who(one.of):
         found.append(" ".join(filter(None, (waiting, site_tables.how_to_name(one.of)))))
     found += _distrust(one)
-    if one.of.options.assumed and one.own is not None:
-        library = one.section.facts.get("allocator")
+    if one.of.options.assumed and one.of.own is not None:
+        library = one.of.section.facts.get("allocator")
         why = (
             f"No replay drives {library}, with which the program was recorded"
             if library
             else "The journal does not say what the program was recorded with"
         )
-        found.append(f"{why}: {one.own.name} is assumed (--recorded-with names another).")
+        found.append(f"{why}: {one.of.own.name} is assumed (--recorded-with names another).")
     return found
 
 
 def _distrust(one: Answer) -> list[str]:
-    graded = {short_name(each): fidelity.worst(each.runs, one.section.pace).poor for each in one.members}
+    graded = {short_name(each): fidelity.worst(each.runs, one.of.section.pace).poor for each in one.members}
     poor = {name: subjects for name, subjects in graded.items() if subjects}
     if not poor:
         return []
@@ -122,12 +113,12 @@ def _distrust(one: Answer) -> list[str]:
 def _frames(one: Answer) -> list[str]:
     """How much of a frame allocation takes, on the program's own allocator or on all there are."""
     cut = one.members[0].cuts.frames
-    who = one.section.journal if one.own is None else f"{one.section.journal} on {one.own.name}"
+    who = one.of.section.journal if one.of.own is None else f"{one.of.section.journal} on {one.of.own.name}"
     if isinstance(cut, NoFrames):
         return [f"{who}: whether allocation makes it miss frames is not known, as there are none ({cut.reason})."]
     budget = 1e9 / cut.rate_hz
     frame = f"a {cut.rate_hz:g} Hz frame"
-    if one.own is None:
+    if one.of.own is None:
         known = [each for each in one.standings if Measure.FRAME in each.values]
         if not known:
             return [f"{who}: no frame was judged."]
@@ -141,7 +132,7 @@ def _frames(one: Answer) -> list[str]:
     if worst is None:
         return [f"{who}: no frame was judged."]
     share = units.share(worst / budget)
-    values = one.own.judged_frames(standing.trusted(one.members))
+    values = one.of.own.judged_frames(standing.trusted(one.members))
     assert values is not None
     count, over = values.size, int((values > budget).sum())
     if worst < _SMALL * budget:
@@ -194,7 +185,7 @@ def _gain_and_loss(one: Standing) -> str:
 
 def _changes(one: Answer) -> list[str]:
     """By measure who is better beyond noise, and who is worse; what nobody changes comes last, in one sentence."""
-    assert one.own is not None
+    assert one.of.own is not None
     own = one.own_standing
     found, unchanged = [], []
     for measure in own.values:
@@ -206,7 +197,7 @@ def _changes(one: Answer) -> list[str]:
         ]
         if parts:
             found.append(
-                f"{measure.value[0].upper()}{measure.value[1:]}, {_shown(own, measure)} on {one.own.name}: "
+                f"{measure.value[0].upper()}{measure.value[1:]}, {_shown(own, measure)} on {one.of.own.name}: "
                 f"{', '.join(parts)}."
             )
         else:
@@ -250,7 +241,7 @@ def table(one: Answer) -> Table:
         if measure in each.those(Verdict.BETTER)
     }
     return Table(
-        f"against {one.own.name}" if one.own is not None else "side by side",
+        f"against {one.of.own.name}" if one.of.own is not None else "side by side",
         [
             column
             for m in measures
@@ -258,7 +249,7 @@ def table(one: Answer) -> Table:
         ],
         rows,
         ["malloc with first touch", f"frames ({standing.trusted(one.members).value})", "memory"],
-        [f"%: a change from {one.own.name} beyond noise"] if one.own is not None and one.others else [],
+        [f"%: a change from {one.of.own.name} beyond noise"] if one.of.own is not None and one.others else [],
         better=frozenset(better),
     )
 
