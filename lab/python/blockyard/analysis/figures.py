@@ -10,7 +10,7 @@ import numpy as np
 from blockyard.analysis import bootstrap, frames, noise, passes, samples
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution, Nanoseconds
-from blockyard.analysis.frames import FrameCut, FrameSeries
+from blockyard.analysis.frames import AudioVerdict, Ends, FrameCut, FrameSeries, Verdict
 from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View, paid
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.errors import UserError
@@ -73,6 +73,29 @@ class AllocatorFigures:
         """Allocator time by frame, [repeat, frame], of the phase whose frames are judged; None where the section has no
         frames, or the view is not known."""
         return self.frames.of(view, self.cuts.frames_in(self.cuts.judged_phase)) if self.frames else None
+
+    def budget_of_frames(self, view: View, budget_ns: float, phase: str | None) -> tuple[Verdict, Ends] | None:
+        """Of one phase's frames, or of all, with the intervals of the time that allocation takes of a frame, whatever
+        its budget; None where the view is not known."""
+
+        def find() -> tuple[np.ndarray, Ends] | None:
+            values = self.frames.of(view, self.cuts.frames_in(phase)) if self.frames else None
+            return None if values is None else (np.sort(values, axis=None), frames.intervals(values))
+
+        found = self.once(("frames", view, phase), find)
+        return found and (frames.verdict_of_sorted(found[0], budget_ns), found[1])
+
+    def budget_of_buffers(self, view: View, samples: int, phase: str | None) -> tuple[AudioVerdict, Ends] | None:
+        """The same of audio buffers of so many samples."""
+
+        def find() -> tuple[AudioVerdict, Ends] | None:
+            stretches = self.audio.of(view, self.cuts.audio_in(phase)) if self.audio else None
+            if stretches is None:
+                return None
+            buffers = frames.in_buffers(stretches, samples)
+            return frames.audio_verdict(buffers, samples), frames.intervals(buffers)
+
+        return self.once(("audio", view, samples, phase), find)
 
     @property
     def audio(self) -> FrameSeries | None:

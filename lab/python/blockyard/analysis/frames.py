@@ -191,7 +191,11 @@ def verdict_of_sorted(values: np.ndarray, budget_ns: float) -> Verdict:
     return Verdict(budget_ns, count, shares, float(values[-1]) / budget_ns if count else 0.0, over)
 
 
-def intervals(values_ns: np.ndarray) -> dict[str, tuple[float, float] | None]:
+Ends = dict[str, tuple[float, float] | None]
+"""By percentile the ends of its 95 % interval, in ns; None where the frames support none."""
+
+
+def intervals(values_ns: np.ndarray) -> Ends:
     """The 95 % bootstrap intervals, in ns, of the tail percentiles of allocator times [repeat, frame]: frames are drawn
     within the repeats drawn. None where so few frames support no percentile. Inherent, one row, has those of its frames
     alone."""

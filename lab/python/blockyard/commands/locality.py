@@ -12,7 +12,7 @@ from rich.console import Console
 
 from blockyard import options, terminal
 from blockyard.errors import UserError
-from blockyard.locality import files, tables
+from blockyard.locality import tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
 from blockyard.report import blocks
 
@@ -129,7 +129,7 @@ def _draw(source: Path, output: Path) -> None:
     """Pictures of files that are there; they may go beside them."""
     from blockyard.locality import pictures
 
-    results = files.read(source)
+    results = tables.read(source)
     ours = {f"{name}.{suffix}" for name in pictures.PICTURES for suffix in ("png", "svg")}
     _refuse_foreign(output, output.is_dir() and output.samefile(source), ours)
     counts = sorted({len(runs[0].addresses) for runs in results.values()})

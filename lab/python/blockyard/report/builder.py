@@ -16,7 +16,6 @@ from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
 from blockyard.files import whole_text
 from blockyard.report import (
-    allocations,
     blocks,
     cause_tables,
     frame_tables,
@@ -25,7 +24,7 @@ from blockyard.report import (
     memory_tables,
     page,
     records,
-    samples_parquet,
+    sample_files,
     site_tables,
     verdict,
     workers,
@@ -254,14 +253,14 @@ def _sample_files(one: MeasuredSection) -> Iterator["_Task"]:
             yield (
                 "file",
                 f"{journal} samples of {member.name}",
-                lambda t=target, m=member: [samples_parquet.write(t, one.section, m.runs, gross)],
+                lambda t=target, m=member: [sample_files.parquet(t, one.section, m.runs, gross)],
             )
         for run in member.runs.runs if one.options.allocations_csv else ():
             target = one.folder / "allocations" / f"{member.name}-{run.repeat}.csv"
             yield (
                 "file",
                 f"{journal} allocations of {member.name}",
-                lambda t=target, m=member, r=run: [allocations.write(t, one.section, m.runs, r, gross)],
+                lambda t=target, m=member, r=run: [sample_files.allocations(t, one.section, m.runs, r, gross)],
             )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from blockyard.analysis import budgets, causes, frames, worst_frames
+from blockyard.analysis import causes, frames, worst_frames
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import FrameCut, NoFrames, Verdict
@@ -97,7 +97,7 @@ def frame_table(lineup: Lineup, view: View, hz: float, phase: str | None = None)
     phase, budget = phase or lineup.cuts.judged_phase, 1e9 / hz
 
     def cells(one: AllocatorFigures) -> list[Cell] | None:
-        found = budgets.of_frames(one, view, budget, phase)
+        found = one.budget_of_frames(view, budget, phase)
         return found and [*_shares(*found), *found[0].over.values()]
 
     over = [Column(f"over\n{round(share * 100)} %", Unit.COUNT) for share in frames.SHARES_OVER]
@@ -110,7 +110,7 @@ def buffer_table(lineup: Lineup, view: View, samples: int) -> Table:
     phase, period = lineup.cuts.judged_phase, samples / frames.AUDIO_HZ * 1e9
 
     def cells(one: AllocatorFigures) -> list[Cell] | None:
-        found = budgets.of_buffers(one, view, samples, phase)
+        found = one.budget_of_buffers(view, samples, phase)
         if found is None:
             return None
         audio, ends = found
@@ -121,7 +121,7 @@ def buffer_table(lineup: Lineup, view: View, samples: int) -> Table:
     return lineup.table(name, [*_SHARES, *queue], cells, view.value, notes=[QUEUE], asked="worst")
 
 
-def _shares(found: Verdict, ends: budgets.Ends) -> list[Cell]:
+def _shares(found: Verdict, ends: frames.Ends) -> list[Cell]:
     """Of the budget; those of tail percentiles with their interval."""
     if not found.frames:
         return [None] * len(_SHARES)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from blockyard.analysis import budgets, fidelity, frames, memory
+from blockyard.analysis import fidelity, frames, memory
 from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
@@ -141,16 +141,16 @@ def _budgets(
             for phase in (None, *(one.cuts.phases.names if len(one.cuts.phases.names) > 1 else ())):
                 shared = {**section.named, "allocator": one.name, "view": view.value, "phase": phase or "all"}
                 for hz in rates:
-                    if found := budgets.of_frames(one, view, 1e9 / hz, phase):
+                    if found := one.budget_of_frames(view, 1e9 / hz, phase):
                         yield {**shared, "budget": f"{hz:g} Hz", **_figures(*found), **_queue(None)}
                 for samples in frames.AUDIO_SAMPLES:
-                    if found := budgets.of_buffers(one, view, samples, phase):
+                    if found := one.budget_of_buffers(view, samples, phase):
                         audio, ends = found
                         name = f"{samples} samples"
                         yield {**shared, "budget": name, **_figures(audio.verdict, ends), **_queue(audio)}
 
 
-def _figures(found: Verdict, ends: budgets.Ends) -> dict[str, object]:
+def _figures(found: Verdict, ends: frames.Ends) -> dict[str, object]:
     return {
         "budget_ns": round(found.budget_ns, 1),
         "frames": found.frames,

@@ -1,5 +1,5 @@
 // The figures, an allocator a row: any column sorts, and the whole can be copied. Latencies are those of the chosen
-// stretch; the other tables are of the whole run, as the analysis made them (report/page/tables.py).
+// stretch; the other tables are of the whole run, as the analysis made them (report/page/content.py).
 import { NONE_CHOSEN } from "./chart.js";
 import { constants } from "./data.js";
 import { make, makeButton } from "./dom.js";
