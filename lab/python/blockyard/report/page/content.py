@@ -13,10 +13,21 @@ from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BE
 from blockyard.analysis.sections import Section, middle
 from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables, site_tables
 from blockyard.report.lineup import Lineup, MeasuredSection
-from blockyard.report.page import frames
 from blockyard.report.page.pack import LATENCY_STEPS
 from blockyard.report.page.stacks import SUM_STEPS
 from blockyard.report.table import INTERVALS, Table, raw
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from blockyard.analysis import worst_frames
+from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
+from blockyard.analysis.latency import View
+from blockyard.analysis.sections import Section
+from blockyard.report import frame_tables
+from blockyard.report.page.pack import packed, steps
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 _TABLE = (P50, P99, P999, P9999, P99999)
@@ -52,7 +63,7 @@ def section(of: MeasuredSection, verdict: Sequence[str]) -> dict[str, Any]:
         "touched": lineup.touched,
         "views": [view.value for view in views],
         "looked": cause_tables.looked(lineup) if lineup.looked_into else "",
-        "frames": frames.facts(of.section, members),
+        "frames": _frame_facts(of.section, members),
         "threads": of.section.thread_names,
         "tables": _tables(lineup, views),
         "memory": {"time_s": [round(float(ns) / 1e9, 4) for ns in at_ns], "live": [int(value) for value in live]},
@@ -111,7 +122,7 @@ def _allocator(
         "figures": {
             operation.value: {view.value: _figures(one, view, operation) for view in views} for operation in OPERATIONS
         },
-        "worst_frames": frames.worst(one),
+        "worst_frames": _worst_frames(one),
         "resident": None if curve is None else [int(value) for value in curve.resident],
     }
 
@@ -147,6 +158,65 @@ def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[st
 def _digits(value: float, digits: int = 5) -> float:
     """Enough for any axis and table, in half the bytes."""
     return 0.0 if value == 0 else round(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+MOST_POINTS = 12_000
+"""Of more frames than that, each point of the page is the worst of a few."""
+_WORST_LISTED = 5
+
+
+def _frame_facts(section: Section, members: Sequence[AllocatorFigures]) -> dict[str, Any]:
+    """Where the frames come from, and the phases of the run."""
+    cuts = members[0].cuts
+    known = isinstance(cuts.frames, FrameCut)
+    return {
+        "words": frame_tables.words(section, cuts),
+        "known": known,
+        "group": _group(cuts.frames.frames) if known else 1,
+        "rate_hz": cuts.frames.rate_hz if known else DEFAULT_FPS,
+        "phases": [
+            {"name": phase.name, "begin_s": phase.begin_ns / 1e9, "end_s": phase.end_ns / 1e9}
+            for phase in cuts.phases.phases
+        ]
+        if len(cuts.phases.phases) > 1
+        else [],
+    }
+
+
+def _worst_frames(one: AllocatorFigures) -> list[dict[str, float]]:
+    """Where the worst frames lie, for going there."""
+    cut = one.cuts.frames
+    if not isinstance(cut, FrameCut):
+        return []
+    ends = np.append(cut.starts_ns[1:], one.cuts.line.duration_ns)
+    return [
+        {
+            "begin_s": frame.start_ns / 1e9,
+            "end_s": max(float(ends[frame.frame]), frame.start_ns + 1e5) / 1e9,
+            "ns": round(frame.allocator_ns),
+        }
+        for frame in worst_frames.of(one, _WORST_LISTED)
+    ]
+
+
+def frames(members: Sequence[AllocatorFigures], views: Sequence[View]) -> str:
+    """Columns `start` (us) and ALLOCATOR/VIEW (latency steps): the median of the repeats, inherent its one value."""
+    cut = members[0].cuts.frames
+    columns: dict[str, np.ndarray] = {}
+    if isinstance(cut, FrameCut) and cut.frames:
+        group = _group(cut.frames)
+        edges = np.arange(0, cut.frames, group)
+        columns["start"] = np.round(cut.starts_ns[edges] / 1e3).astype(np.uint32)
+        for one in members:
+            for view in views:
+                values = one.frames.of(view) if one.frames else None
+                if values is not None:
+                    columns[f"{one.name}/{view.value}"] = steps(np.maximum.reduceat(np.median(values, axis=0), edges))
+    return packed({}, columns, frozenset({"start"}) & columns.keys())
+
+
+def _group(frame_count: int) -> int:
+    return -(-frame_count // MOST_POINTS) or 1
 
 
 def _tables(lineup: Lineup, views: Sequence[View]) -> list[dict[str, Any]]:

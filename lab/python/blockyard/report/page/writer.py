@@ -11,7 +11,7 @@ from blockyard.analysis import syscalls
 from blockyard.errors import UserError
 from blockyard.files import whole_text
 from blockyard.report.lineup import MeasuredSection
-from blockyard.report.page import bundle, changes, content, events, frames, stacks
+from blockyard.report.page import bundle, changes, content, events, stacks
 
 _STACKS = 5
 """One part in so many of the room for events is kept for what their call stacks did; they take what events leave."""
@@ -54,7 +54,7 @@ def write(
         facts["sections"].append(entry)
         if called:
             packs.append((f"{number}/stacks", called.pack))
-        packs.append((f"{number}/frames", frames.pack(one.figures, one.all_views)))
+        packs.append((f"{number}/frames", content.frames(one.figures, one.all_views)))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
     whole_text(target, _document(facts, packs))
     return target
