@@ -6,28 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import causes, fidelity, figures, memory, tiles
+from blockyard.analysis import causes, fidelity, figures, memory, tiles, worst_frames
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Percentile, View, paid
 from blockyard.analysis.sections import Section, middle
 from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables, site_tables
 from blockyard.report.lineup import Lineup, MeasuredSection
-from blockyard.report.page.pack import LATENCY_STEPS
+from blockyard.report.page.pack import LATENCY_STEPS, packed, steps
 from blockyard.report.page.stacks import SUM_STEPS
 from blockyard.report.table import INTERVALS, Table, raw
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-
-from blockyard.analysis import worst_frames
-from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
-from blockyard.analysis.latency import View
-from blockyard.analysis.sections import Section
-from blockyard.report import frame_tables
-from blockyard.report.page.pack import packed, steps
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 _TABLE = (P50, P99, P999, P9999, P99999)
