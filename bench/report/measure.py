@@ -61,7 +61,7 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
     def ours() -> None:
         rows = figures.open_rows(one.runs, False)
         found = Distribution(
-            *passes.digest(rows, 2).distribution(passes.AS_RUN, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)),
+            *passes.Digest(rows, 2).distribution(passes.AS_RUN, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)),
             rate,
             one.step_ticks,
         )

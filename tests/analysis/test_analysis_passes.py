@@ -52,7 +52,7 @@ def test_distributions_hold_every_latency_of_their_metric_and_size_class(
     threads: int, metric: int, kinds: tuple[int, ...], part: int
 ) -> None:
     runs = repeats(3)
-    found = passes.digest(runs, threads)
+    found = passes.Digest(runs, threads)
     first = runs[0].rows
     classes = np.searchsorted(CLASS_EDGES, first["size"])
     picked = np.isin(first["kind"], kinds) & ((first["touch"] > 0) | (part != 1))
@@ -82,35 +82,35 @@ def test_distributions_hold_every_latency_of_their_metric_and_size_class(
     ],
 )
 def test_a_size_belongs_to_the_class_that_ends_at_or_above_it(size: int, klass: int) -> None:
-    found = passes.digest([passes.Rows(rows([(0, 0, size, 0, 20, 0)]), *FLOORS)], 1)
+    found = passes.Digest([passes.Rows(rows([(0, 0, size, 0, 20, 0)]), *FLOORS)], 1)
     classes = [len(found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [other])[0]) for other in range(5)]
     assert classes.index(1) == klass
 
 
 def test_a_latency_below_the_floor_is_nothing_and_never_negative() -> None:
-    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, 3, 2)]), *FLOORS)], 1)
+    found = passes.Digest([passes.Rows(rows([(0, 0, 8, 0, 3, 2)]), *FLOORS)], 1)
     assert found.distribution(passes.AS_RUN, [passes.MALLOC_BOTH], [0])[0].tolist() == [0]
 
 
 def test_a_saturated_call_stays_saturated_whatever_is_taken_off_or_added() -> None:
-    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED, 50)]), *FLOORS, scale=1.001)], 1)
+    found = passes.Digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED, 50)]), *FLOORS, scale=1.001)], 1)
     assert found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [0])[0].tolist() == [SATURATED]
     assert found.distribution(passes.AS_RUN, [passes.MALLOC_BOTH], [0])[0].tolist() == [SATURATED]
 
 
 def test_a_sum_too_large_for_its_field_saturates() -> None:
-    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED - 5, SATURATED - 5)]), 0, 0)], 1)
+    found = passes.Digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED - 5, SATURATED - 5)]), 0, 0)], 1)
     assert found.distribution(passes.AS_RUN, [passes.MALLOC_BOTH], [0])[0].tolist() == [SATURATED]
 
 
 def test_the_inherent_sum_is_one_that_occurred() -> None:
     runs = [passes.Rows(rows([(0, 0, 8, 0, call, touch)]), 0, 0) for call, touch in ((10, 90), (70, 20))]
-    found = passes.digest(runs, 1)
+    found = passes.Digest(runs, 1)
     assert [found.distribution(passes.INHERENT, [metric], [0])[0].tolist() for metric in range(3)] == [[10], [20], [90]]
 
 
 def test_ticks_of_a_run_with_another_calibration_are_converted() -> None:
-    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, 1010, 0)]), 10, 0, scale=1.5)], 1)
+    found = passes.Digest([passes.Rows(rows([(0, 0, 8, 0, 1010, 0)]), 10, 0, scale=1.5)], 1)
     assert found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [0])[0].tolist() == [1500]
 
 
@@ -122,7 +122,7 @@ def test_rows_that_no_replay_writes_are_refused(field: str, value: int, sentence
     runs = repeats(1)
     runs[0].rows[field][7000] = value
     with pytest.raises(passes.BadRows, match=sentence):
-        passes.digest(runs, threads)
+        passes.Digest(runs, threads)
 
 
 @pytest.mark.parametrize("field", ["event", "kind", "size"])
@@ -130,7 +130,7 @@ def test_a_repeat_with_another_event_is_refused_by_name(field: str) -> None:
     runs = repeats(3)
     runs[2].rows[field][15_000] += 1
     with pytest.raises(passes.BadRows, match="another event in row 15000 than the first repeat") as caught:
-        passes.digest(runs, 2)
+        passes.Digest(runs, 2)
     assert caught.value.run == 2
 
 
@@ -138,7 +138,7 @@ def test_repeats_of_different_lengths_are_refused() -> None:
     runs = repeats(2)
     short = [runs[0], passes.Rows(runs[1].rows[:-1], *FLOORS)]
     with pytest.raises(passes.BadRows, match="as many rows") as caught:
-        passes.digest(short, 1)
+        passes.Digest(short, 1)
     assert caught.value.run == 1
 
 
@@ -241,7 +241,7 @@ def test_attributed_leaves_out_what_the_machine_interrupted_unless_it_did_every_
 ) -> None:
     runs = with_causes(repeats(count))
     # In two phases, which are one again when all are asked for.
-    found = passes.digest(runs, threads, phases=[(0, 0), (5000, 1)])
+    found = passes.Digest(runs, threads, phases=[(0, 0), (5000, 1)])
     picked = np.isin(runs[0].rows["kind"], kinds)
     returned = np.minimum.reduce([parts(run)[part] for run in runs])[picked & every_time(runs)]
     assert (len(returned) > 0) == (count > 1)
@@ -266,7 +266,7 @@ def test_an_event_that_is_interrupted_every_time_counts_with_its_least(slow: int
         ]
         for run, cause in zip(runs, causes, strict=True):
             run.rows["cause"][1] = cause
-        found = passes.digest(runs, 1)
+        found = passes.Digest(runs, 1)
         worst = {
             view: expanded(found.distribution(view, [passes.MALLOC_BOTH])).max()
             for view in (passes.ATTRIBUTED, passes.INHERENT)
@@ -283,7 +283,7 @@ def test_an_event_that_is_interrupted_every_time_counts_with_its_least(slow: int
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_event_that_was_looked_at_is_counted_by_its_cause(threads: int) -> None:
     runs = with_causes(repeats(2))
-    found = passes.digest(runs, threads)
+    found = passes.Digest(runs, threads)
     for operation, kinds in enumerate(((0, 1, 2), (REALLOC,), (FREE,))):
         for cause in (OWN, PREEMPTED, 1 | 16, 64):
             expected = [parts(run)[2][np.isin(run.rows["kind"], kinds) & (run.rows["cause"] == cause)] for run in runs]
@@ -295,7 +295,7 @@ def test_the_slowest_events_come_once_each_with_their_slowest_repeat(threads: in
     runs = repeats(3)
     both = np.stack([parts(run)[2] for run in runs])
     order = np.lexsort((np.arange(both.shape[1]), -both.max(axis=0)))[:50]
-    found = passes.digest(runs, threads, 50).slowest()
+    found = passes.Digest(runs, threads, 50).slowest()
     assert found["row"].tolist() == order.tolist()
     assert found["ticks"].tolist() == both.max(axis=0)[order].tolist()
     assert found["run"].tolist() == both.argmax(axis=0)[order].tolist()
@@ -305,7 +305,7 @@ def test_the_slowest_events_come_once_each_with_their_slowest_repeat(threads: in
 def test_the_attributed_plane_has_the_events_of_its_distribution(count: int) -> None:
     runs = with_causes(repeats(count))
     found = passes.bins(runs, frame(end_ns=21e9, marks_from=(1, 1, 1, 1, 1, 1)), 2)
-    digest = passes.digest(runs, 2)
+    digest = passes.Digest(runs, 2)
     least, every = np.minimum.reduce([parts(run)[2] for run in runs]), every_time(runs)
     for plane, metrics in (
         (passes.MALLOC_ATTRIBUTED, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)),

@@ -206,7 +206,7 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
     by frame."""
     opened = open_rows(allocator, gross)
     try:
-        digest = passes.digest(opened, threads, SLOWEST, _phase_rows(opened[0].rows, cuts))
+        digest = passes.Digest(opened, threads, SLOWEST, _phase_rows(opened[0].rows, cuts))
     except passes.BadRows as error:
         raise bad_rows(allocator.runs, error) from None
     measured = sum(run.last_start for run in opened)

@@ -175,26 +175,32 @@ class Digest:
     May be read from any thread and after a fork.
     """
 
-    def __init__(self, threads: int, slowest: int = 0, phases: int = 1) -> None:
-        self.runs = 0
+    def __init__(
+        self, runs: Sequence[Rows], threads: int, slowest: int = 0, phases: Sequence[tuple[int, int]] = ((0, 0),)
+    ) -> None:
+        """One pass over all repeats of one allocator; the `slowest` events are kept one by one.
+
+        `phases`: the row from which on each phase goes (the first from 0), and its number; a number may come again.
+        """
+        run_array(runs)  # refuses repeats of different lengths before they are sliced
         self._library = _library()
-        self._handle = self._library.by_samples_digest_new(threads, slowest, phases)
+        self._handle = self._library.by_samples_digest_new(threads, slowest, max(number for _, number in phases) + 1)
         if not self._handle:
             raise MemoryError
+        ends = [*(begin for begin, _ in phases[1:]), len(runs[0].rows)]
+        for (begin, number), end in zip(phases, ends, strict=True):
+            part = [replace(run, rows=run.rows[begin:end]) for run in runs]
+            fault = self._library.by_samples_digest_feed(
+                self._handle, run_array(part), len(part), len(part[0].rows), number
+            )
+            if fault.what == 4:
+                raise MemoryError
+            if fault.what:
+                raise BadRows(_fault_sentence(fault), fault.run)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
             self._library.by_samples_digest_delete(self._handle)
-
-    def feed(self, runs: Sequence[Rows], phase: int = 0) -> None:
-        """Adds all rows of every run, which happened in that phase; again with the rows that follow."""
-        native_runs = run_array(runs)
-        self.runs = len(runs)
-        fault = self._library.by_samples_digest_feed(self._handle, native_runs, len(runs), len(runs[0].rows), phase)
-        if fault.what == 4:
-            raise MemoryError
-        if fault.what:
-            raise BadRows(_fault_sentence(fault), fault.run)
 
     def distribution(
         self,
@@ -220,21 +226,6 @@ class Digest:
         found = np.zeros(self._library.by_samples_digest_slowest(self._handle, None, 0), SLOW)
         self._library.by_samples_digest_slowest(self._handle, found.ctypes.data, len(found))
         return found
-
-
-def digest(
-    runs: Sequence[Rows], threads: int, slowest: int = 0, phases: Sequence[tuple[int, int]] = ((0, 0),)
-) -> Digest:
-    """One pass over all repeats of one allocator; the `slowest` events are kept one by one.
-
-    `phases`: the row from which on each phase goes (the first from 0), and its number; a number may come again.
-    """
-    run_array(runs)  # refuses repeats of different lengths before they are sliced
-    made = Digest(threads, slowest, max(number for _, number in phases) + 1)
-    ends = [*(begin for begin, _ in phases[1:]), len(runs[0].rows)]
-    for (begin, number), end in zip(phases, ends, strict=True):
-        made.feed([replace(run, rows=run.rows[begin:end]) for run in runs], number)
-    return made
 
 
 def _copied(copy: Callable[[int, int, int], int]) -> tuple[np.ndarray, np.ndarray]:
