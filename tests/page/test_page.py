@@ -410,21 +410,26 @@ def test_two_fingers_zoom_on_a_phone(tab: Page, page: Path) -> None:
     assert (begin + end) / 2 == pytest.approx(SECONDS / 2, rel=0.1)
 
 
-def test_no_two_allocators_are_told_apart_by_colour_alone(opened: Page) -> None:
-    shapes = opened.evaluate("""[...document.querySelectorAll('.chip canvas')].map(canvas => {
+def shapes_of(opened: Page, selector: str) -> list[str]:
+    """What is opaque in each of these pictures."""
+    return opened.evaluate(
+        f"[...document.querySelectorAll('{selector}')]"
+        """.map(canvas => {
         const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
         return [...pixels].filter((_, i) => i % 4 === 3).map(alpha => alpha > 128 ? 1 : 0).join('');
-    })""")
+    })"""
+    )
+
+
+def test_no_two_allocators_are_told_apart_by_colour_alone(opened: Page) -> None:
+    shapes = shapes_of(opened, ".chip canvas")
     assert len(set(shapes)) == len(shapes) == 4
     opened.sight("achromatopsia")
     opened.screenshot(SHOTS / "without-colour.png")
 
 
 def test_no_two_causes_are_told_apart_by_colour_alone(opened: Page) -> None:
-    shapes = opened.evaluate("""[...document.querySelectorAll('#scatter-key label canvas')].map(canvas => {
-        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-        return [...pixels].filter((_, i) => i % 4 === 3).map(alpha => alpha > 128 ? 1 : 0).join('');
-    })""")
+    shapes = shapes_of(opened, "#scatter-key label canvas")
     assert len(set(shapes)) == len(shapes) == 5
 
 

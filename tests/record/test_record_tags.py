@@ -47,6 +47,11 @@ def tags(tmp_path: Path, *arguments: str, name: str = "tags", options: tuple[str
     return {key: found for key, found in tags_of(done.output).items() if key.removeprefix("free ").startswith("60")}
 
 
+def allocated(found: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The tags of allocations, without those of frees."""
+    return {key: tags for key, tags in found.items() if "free" not in key}
+
+
 NESTED = {
     "600001": {""},
     "600002": {"physics"},
@@ -95,7 +100,7 @@ def test_sites_by_tag_add_up_what_a_program_tagged(tmp_path):
 
 def test_unbalanced_tags_stay_within_their_thread_and_surplus_pops_do_nothing(tmp_path):
     found = tags(tmp_path, "unbalanced")
-    assert {key: found[key] for key in found if "free" not in key} == {
+    assert allocated(found) == {
         "600001": {""},
         "600002": {"two"},
         "600003": {""},
@@ -136,7 +141,7 @@ def test_more_paths_than_there_is_room_for_have_the_tag_around_them(tmp_path):
 
 def test_a_task_carries_its_tags_to_a_worker(tmp_path):
     found = tags(tmp_path, "carried")
-    assert {key: found[key] for key in found if "free" not in key} == {
+    assert allocated(found) == {
         "600001": {"loading/textures"},
         "600002": {"loading/textures/mips"},
         "600003": {""},
@@ -157,11 +162,7 @@ def test_a_forked_child_keeps_its_tags_and_adds_its_own(tmp_path):
 
 def test_a_signal_handler_adds_to_the_tags_that_it_interrupts(tmp_path):
     found = tags(tmp_path, "interrupted")
-    assert {key: found[key] for key in found if "free" not in key} == {
-        "600001": {"interrupted"},
-        "600002": {"interrupted/handler"},
-        "600003": {"interrupted"},
-    }
+    assert allocated(found) == {"600001": {"interrupted"}, "600002": {"interrupted/handler"}, "600003": {"interrupted"}}
 
 
 def test_signals_at_any_moment_leave_the_interrupted_tags_as_they_were(tmp_path):
