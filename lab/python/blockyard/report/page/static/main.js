@@ -27,7 +27,7 @@ import {
 } from "./state.js";
 import { loadStacks, stacksIfThere, treeOf } from "./stacks.js";
 import { makeStrip } from "./strip.js";
-import { sumsOf } from "./sums.js";
+import { sumsOf } from "./summary.js";
 import { drawTable, drawTableChoice, tableText, tableWords } from "./table.js";
 import { countWords, duration } from "./words.js";
 import { wholeRange, zoomTime } from "./zoom.js";
