@@ -63,7 +63,7 @@ def _report(folder: Path, everything: bool) -> str:
     """The verdict with its figures and where the rest lies, as a screen of 80 columns shows it."""
     # Imported here: drawing libraries take a second to load that the stored result need not wait for.
     from blockyard import report
-    from blockyard.report import page as html_page
+    from blockyard.report.page import writer as html_page
 
     no_page = html_page.missing()
     result = report.build(folder, folder / demo.REPORT, report.ReportOptions(everything, html=no_page is None))

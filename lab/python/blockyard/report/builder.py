@@ -22,7 +22,6 @@ from blockyard.report import (
     journal_tables,
     latency_tables,
     memory_tables,
-    page,
     records,
     sample_files,
     site_tables,
@@ -33,6 +32,7 @@ from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Picture, Warnings
 from blockyard.report.lineup import Lineup, MeasuredSection, ranked
 from blockyard.report.options import Progress, ReportOptions, ReportResult
+from blockyard.report.page import writer as page
 from blockyard.report.table import Table
 from blockyard.report.verdict import Answer
 from blockyard.variants import PREFAULTED
