@@ -116,17 +116,8 @@ def curve(found: Distribution, low_ns: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _labels(axis: style.Axes, lines: list[Line], ends: list[float]) -> None:
     low, high = np.log10(axis.get_ylim())
-    heights = [(np.log10(end) - low) / (high - low) for end in ends]
-    places = style.spread(heights, 27 / _PANEL, 0.0, 1.02)
-    for (look, found), height, where in zip(lines, heights, places, strict=True):
-        style.label_beside(axis, look, height, where, 1.008)
-        axis.text(
-            1.2,
-            where,
-            units.latency(found.worst),
-            transform=axis.transAxes,
-            va="center",
-            ha="right",
-            fontsize=12.5,
-            color=FAINT,
-        )
+    heights = [(look, (np.log10(end) - low) / (high - low)) for (look, _), end in zip(lines, ends, strict=True)]
+    places = style.label_ends(axis, heights, 27 / _PANEL, 1.02, 1.008)
+    words = {"transform": axis.transAxes, "va": "center", "ha": "right", "fontsize": 12.5, "color": FAINT}
+    for (_, found), where in zip(lines, places, strict=True):
+        axis.text(1.2, where, units.latency(found.worst), **words)

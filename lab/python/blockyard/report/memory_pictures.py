@@ -37,7 +37,9 @@ def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -
             lines.append((look, float(one.resident[-1])))
         axis.set_ylim(0, max(float(max(one.resident.max() for one in found)), float(found[0].live.max())) * 1.06 or 1)
         _byte_axis(axis)
-        _labels(axis, [*lines, (Look("live", FAINT, False, True), float(found[0].live[-1]))], _PANEL)
+        lines.append((Look("live", FAINT, False, True), float(found[0].live[-1])))
+        top = axis.get_ylim()[1]
+        style.label_ends(axis, [(look, end / top) for look, end in lines], 25 / _PANEL, 1, 1.003)
         axis.set_ylabel("resident", labelpad=6)
         _time_axis(axis, times)
         if faults:
@@ -142,10 +144,3 @@ def _byte_axis(axis: style.Axes) -> None:
 def _time_axis(axis: style.Axes, times: np.ndarray) -> None:
     axis.set_xlim(0, max(float(times[-1]), 1e-6))
     axis.tick_params("x", length=0, pad=8)
-
-
-def _labels(axis: style.Axes, lines: list[tuple[Look, float]], panel: int) -> None:
-    top = axis.get_ylim()[1]
-    heights = [end / top for _, end in lines]
-    for (look, _), height, place in zip(lines, heights, style.spread(heights, 25 / panel, 0, 1), strict=True):
-        style.label_beside(axis, look, height, place, 1.003)

@@ -341,6 +341,14 @@ def label_beside(axis: Axes, look: Look, height: float, place: float, x: float) 
     )
 
 
+def label_ends(axis: Axes, ends: Sequence[tuple[Look, float]], gap: float, top: float, x: float) -> list[float]:
+    """Names of curves beside the panel, none on another, from where each ends; and their places."""
+    places = spread([height for _, height in ends], gap, 0.0, top)
+    for (look, height), place in zip(ends, places, strict=True):
+        label_beside(axis, look, height, place, x)
+    return places
+
+
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places for labels as near as can be to where they are wanted, no two nearer than `gap`, all within low..high."""
     order = sorted(range(len(wanted)), key=lambda place: wanted[place])
