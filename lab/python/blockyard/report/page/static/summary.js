@@ -104,8 +104,8 @@ export function peakOf(allocator) {
   return peak;
 }
 
-// How many events a stretch of time has in each bin and, of the single ones, from each step of latency on, without going
-// through all of the run.
+// How many events a stretch of time has in each bin and, of the single ones, from each step of latency on, without
+// going through all of the run.
 const SUM_EVERY = 64; // columns
 const slowerCounts = new Uint32Array(STEPS_OF_LATENCY + 1);
 
