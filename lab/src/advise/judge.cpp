@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "advise/costs.hpp"
+#include "advise/kinds.hpp"
 
 namespace blockyard::advise {
 namespace {

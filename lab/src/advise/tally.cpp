@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "advise/costs.hpp"
+#include "advise/kinds.hpp"
 
 namespace blockyard::advise {
 namespace {

@@ -14,7 +14,7 @@
 #include "replay/plan/route_review.hpp"
 #include "replay/results/atomic_file.hpp"
 #include "replay/results/npy.hpp"
-#include "replay/results/route_json.hpp"
+#include "replay/results/run_json.hpp"
 
 namespace blockyard::replay {
 namespace {

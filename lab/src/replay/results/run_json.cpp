@@ -7,8 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "journal/json_text.hpp"
-#include "replay/results/route_json.hpp"
+#include "journal/routes.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -16,6 +15,10 @@ namespace {
 using journal::Json;
 
 constexpr const char* reason_mark = "@reason@";
+
+// By Refusal.
+constexpr const char* reasons[refusals] = {"other_thread", "outlives_frame", "outlives_scope", "does_not_fit",
+                                           "split",        "preamble",       "unfinished"};
 
 // The variables that tune allocators and the loader. All others are the user's own business.
 Json environment() {
@@ -145,6 +148,20 @@ Json routes_json(const RunFacts& facts, const Totals& totals) {
 }
 
 }  // namespace
+
+Json route_json(const PlanRoute& route) {
+  auto refused = Json::object();
+  for (std::size_t reason = 0; reason < refusals; ++reason) {
+    if (route.refused[reason] != 0) refused[reasons[reason]] = route.refused[reason];
+  }
+  return {{"group", route.group},
+          {"kind", journal::route_names[route.kind]},
+          {"bytes", route.bytes},
+          {"blocks", route.blocks},
+          {"refused", refused},
+          {"peak_bytes", route.peak_bytes},
+          {"extra_bytes", route.extra_bytes}};
+}
 
 std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   Json run = common(facts, "ok");

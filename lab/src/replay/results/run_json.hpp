@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "journal/json_text.hpp"
 #include "replay/observe/background.hpp"
 #include "replay/observe/placement.hpp"
 #include "replay/observe/usage.hpp"
@@ -83,5 +84,8 @@ struct FailedRunJson {
   std::string after;
 };
 FailedRunJson failed_run_json(const RunFacts& facts);
+
+/// A route, as the plan has it: `group`, `kind`, `bytes`, `blocks`, `refused` by reason, `peak_bytes`, `extra_bytes`.
+journal::Json route_json(const PlanRoute& route);
 
 }  // namespace blockyard::replay
