@@ -340,8 +340,8 @@ std::size_t run_size(const void* block) {
 
 }  // namespace
 
-bool start(std::uintptr_t secret) {
-  canary_key = (secret << Canary::told_bits) | Canary::first_byte;
+bool start() {
+  canary_key = (link_key << Canary::told_bits) | Canary::first_byte;
   return start_sampled();
 }
 

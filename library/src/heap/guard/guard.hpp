@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "heap/atomic.hpp"
 
@@ -23,8 +22,8 @@ namespace blockyard::heap::guard {
 /// Once all of the heap is ready, and the guard is on.
 extern constinit Atomic<bool> is_on;
 
-/// Readies it, once, while the heap is; `secret` is link_key. False: there is no address space, and nothing is guarded.
-bool start(std::uintptr_t secret);
+/// Readies it, once, while the heap is, behind link_key. False: there is no address space, and nothing is guarded.
+bool start();
 
 /// Reports a block in the calling thread's quarantine that was written to: at the program's end.
 void check_quarantine();
