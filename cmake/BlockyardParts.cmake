@@ -17,6 +17,7 @@ endfunction()
 function(blockyard_test name)
   cmake_parse_arguments(arg "THREADS" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
+  blockyard_unity(${name})
   target_link_libraries(${name} PRIVATE
     blockyard_flags ${arg_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
   # The default of 5 s is not enough where the machine is busy, or the program runs under an emulator.

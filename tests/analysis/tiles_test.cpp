@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t events = 10'007;
 constexpr std::uint32_t columns = 64;
-constexpr std::uint32_t bins = 514;
+constexpr std::uint32_t all_bins = 514;
 constexpr std::size_t tile_planes = 8;
 
 struct Tiles {
@@ -58,7 +58,7 @@ class Tiling : public testing::TestWithParam<std::size_t> {
   }
 
   Tiles tiled(std::span<const std::uint64_t> single) {
-    return tile(runs, events, {columns, bins, 16, 0, events * 1000.0, 2.0}, single, GetParam());
+    return tile(runs, events, {columns, all_bins, 16, 0, events * 1000.0, 2.0}, single, GetParam());
   }
 
   std::vector<Row> rows[2];
@@ -123,11 +123,11 @@ TEST(TilingCells, a_bin_holds_latencies_of_its_width_alone) {
   const samples::Run run{rows.data(), 0, 0, 1.0};
   const Tiles found =
       tile({&run, 1}, rows.size(),
-           {static_cast<std::uint32_t>(rows.size()), bins, 16, 0, static_cast<double>(rows.size()), 2.0}, {}, 1);
+           {static_cast<std::uint32_t>(rows.size()), all_bins, 16, 0, static_cast<double>(rows.size()), 2.0}, {}, 1);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto begin = found.counts[0].begin() + static_cast<std::ptrdiff_t>(i * bins);
-    const auto place = std::find(begin, begin + bins, 1U);
-    ASSERT_NE(place, begin + bins);
+    const auto begin = found.counts[0].begin() + static_cast<std::ptrdiff_t>(i * all_bins);
+    const auto place = std::find(begin, begin + all_bins, 1U);
+    ASSERT_NE(place, begin + all_bins);
     const auto bin = static_cast<std::uint32_t>(place - begin);
     const double ns = ticks[i] / 2.0;
     if (ticks[i] == 0) {
@@ -142,18 +142,18 @@ TEST(TilingCells, a_bin_holds_latencies_of_its_width_alone) {
 TEST(TilingCells, what_lies_beyond_the_edges_of_time_falls_into_the_last_columns) {
   const std::vector<Row> rows{row(0, 0, 0, 10), row(1, 0, 50, 10), row(2, 0, 5'000, 10)};
   const samples::Run run{rows.data(), 0, 0, 1.0};
-  const Tiles found = tile({&run, 1}, rows.size(), {4, bins, 16, 10, 110, 1.0}, {}, 1);
+  const Tiles found = tile({&run, 1}, rows.size(), {4, all_bins, 16, 10, 110, 1.0}, {}, 1);
   std::vector<std::uint64_t> by_column;
   for (std::size_t column = 0; column < 4; ++column) {
-    const auto begin = found.counts[0].begin() + static_cast<std::ptrdiff_t>(column * bins);
-    by_column.push_back(std::accumulate(begin, begin + bins, std::uint64_t{0}));
+    const auto begin = found.counts[0].begin() + static_cast<std::ptrdiff_t>(column * all_bins);
+    by_column.push_back(std::accumulate(begin, begin + all_bins, std::uint64_t{0}));
   }
   EXPECT_EQ(by_column, (std::vector<std::uint64_t>{1, 1, 0, 1}));
 }
 
 TEST(TilingCells, no_rows_make_empty_histograms) {
   const samples::Run run{nullptr, 0, 0, 1.0};
-  const Tiles found = tile({&run, 1}, 0, {4, bins, 16, 0, 100, 1.0}, {}, 2);
+  const Tiles found = tile({&run, 1}, 0, {4, all_bins, 16, 0, 100, 1.0}, {}, 2);
   for (const auto& plane : found.counts) EXPECT_EQ(total(plane), 0U);
 }
 

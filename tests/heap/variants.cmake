@@ -7,51 +7,47 @@ macro(blockyard_heap_sources sources)
   list(APPEND ${sources} ${base_sources})
 endmacro()
 
-# The heap's sources of a target compiled as one, in a fifth of the time. Not those of the calls, which a checked build
-# compiles under two names; nor `also`.
-function(blockyard_heap_as_one name also)
+# blockyard_heap_objects(NAME DEFINITIONS ... OPTIONS ...): an object library of the heap's sources, compiled as one in a
+# fifth of the time. Not those of the calls, which a checked build compiles under two names.
+function(blockyard_heap_objects name)
+  cmake_parse_arguments(arg "" "" "DEFINITIONS;OPTIONS" ${ARGN})
+  blockyard_heap_sources(sources)
+  add_library(${name} OBJECT ${sources})
   set(apart malloc_api arena_api statistics_api)
   list(TRANSFORM apart PREPEND ${PROJECT_SOURCE_DIR}/library/src/heap/)
   list(TRANSFORM apart APPEND .cpp)
-  set_source_files_properties(${apart} ${also} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  target_include_directories(${name} PRIVATE ${BLOCKYARD_INCLUDES} ${BLOCKYARD_SOURCES} ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PUBLIC ${arg_DEFINITIONS})
+  target_compile_options(${name} PRIVATE -fno-builtin ${arg_OPTIONS})
+  target_link_libraries(${name} PRIVATE blockyard_flags)
 endfunction()
 
 # A test program:
 #   blockyard_heap_variant(NAME SOURCES ... DEFINITIONS ... OPTIONS ... OBJECTS ...)
 #   OPTIONS go to the compiler and the linker. With WITHOUT_HEAP: none of the heap's sources but those among SOURCES.
-#   With OBJECTS: the heap as that target compiled it.
+#   OBJECTS are libraries of objects besides; with HEAP: that one in place of a heap of its own.
 function(blockyard_heap_variant name)
-  cmake_parse_arguments(arg "WITHOUT_HEAP" "OBJECTS" "SOURCES;DEFINITIONS;OPTIONS" ${ARGN})
+  cmake_parse_arguments(arg "WITHOUT_HEAP" "HEAP" "SOURCES;DEFINITIONS;OPTIONS;OBJECTS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  blockyard_unity(${name})
   if(arg_WITHOUT_HEAP)
     get_target_property(sources blockyard_base SOURCES)
-  elseif(NOT arg_OBJECTS)
-    blockyard_heap_sources(sources)
-  endif()
-  add_executable(${name} ${arg_SOURCES} ${sources})
-  if(NOT arg_WITHOUT_HEAP AND NOT arg_OBJECTS)
-    blockyard_heap_as_one(${name} "${arg_SOURCES}")
+    target_sources(${name} PRIVATE ${sources})
+  elseif(NOT arg_HEAP)
+    set(arg_HEAP ${name}_objects)
+    blockyard_heap_objects(${arg_HEAP} DEFINITIONS ${arg_DEFINITIONS} OPTIONS ${arg_OPTIONS})
   endif()
   target_include_directories(${name} PRIVATE
     ${BLOCKYARD_INCLUDES} ${BLOCKYARD_SOURCES} ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   target_link_options(${name} PRIVATE ${arg_OPTIONS})
-  target_link_libraries(${name} PRIVATE ${arg_OBJECTS} blockyard_flags GTest::gtest GTest::gtest_main Threads::Threads
-                        ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} PRIVATE ${arg_HEAP} ${arg_OBJECTS} blockyard_flags GTest::gtest GTest::gtest_main
+                        Threads::Threads ${CMAKE_DL_LIBS})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
                        PROPERTIES TIMEOUT 300)
-endfunction()
-
-# The heap with the turns of its loops counted, for a test program and a preload.
-function(blockyard_heap_with_bounds name)
-  blockyard_heap_sources(sources)
-  add_library(${name} OBJECT ${sources})
-  blockyard_heap_as_one(${name} "")
-  target_include_directories(${name} PRIVATE ${BLOCKYARD_INCLUDES} ${BLOCKYARD_SOURCES})
-  target_compile_definitions(${name} PUBLIC BLOCKYARD_BOUNDS=1)
-  target_compile_options(${name} PRIVATE -fno-builtin)
-  target_link_libraries(${name} PRIVATE blockyard_flags)
 endfunction()
 
 # libblockyard-malloc.so once more, of that heap and the family alone.

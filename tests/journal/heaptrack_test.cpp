@@ -8,10 +8,10 @@ namespace {
 
 class Heaptrack : public OfText {};
 
-const std::string head = "v 10400 3\nX /usr/bin/game --fast\nI 1000 5e2990\n";
+const std::string opening = "v 10400 3\nX /usr/bin/game --fast\nI 1000 5e2990\n";
 
 TEST_F(Heaptrack, raw_pointers_become_blocks) {
-  const Whole got = read_text(head + "t 7f00 0\n+ 11c00 4 55e33ed19530\nc a\n+ 5 c 55e33ed2b1d0\n- 55e33ed19530\n");
+  const Whole got = read_text(opening + "t 7f00 0\n+ 11c00 4 55e33ed19530\nc a\n+ 5 c 55e33ed2b1d0\n- 55e33ed19530\n");
   ASSERT_EQ(got.events.size(), 3U);
   EXPECT_EQ(got.events[0].size, 0x11C00U);
   EXPECT_EQ(got.events[1].block, 1U);
@@ -25,7 +25,7 @@ TEST_F(Heaptrack, raw_pointers_become_blocks) {
 }
 
 TEST_F(Heaptrack, interpreted_frees_take_the_youngest_block_of_their_kind) {
-  const Whole got = read_text(head + "a 10 4\n+ 0\n+ 0\na 20 4\n+ 1\n- 0\n- 0\n");
+  const Whole got = read_text(opening + "a 10 4\n+ 0\n+ 0\na 20 4\n+ 1\n- 0\n- 0\n");
   ASSERT_EQ(got.events.size(), 5U);
   EXPECT_EQ(got.events[2].size, 0x20U);
   EXPECT_EQ(got.events[3].block, 1U);
@@ -65,7 +65,7 @@ TEST_F(Heaptrack, raw_stacks_are_addresses_in_the_modules_of_their_time) {
 }
 
 TEST_F(Heaptrack, interpreted_stacks_have_names_the_innermost_inlined_function_first) {
-  const Whole got = read_text(head +
+  const Whole got = read_text(opening +
                               "s d /usr/bin/game\ns 4 main\ns 8 main.cpp\ns 5 inner\n"
                               "i 1124 1 4 3 5 2 3 c\nt 1 0\ni 2201 1\nt 2 1\na 20 2\n+ 0\n");
   ASSERT_EQ(got.events.size(), 1U);
@@ -73,7 +73,7 @@ TEST_F(Heaptrack, interpreted_stacks_have_names_the_innermost_inlined_function_f
 }
 
 TEST_F(Heaptrack, a_stack_that_the_recording_does_not_hold_is_none_and_counted) {
-  const Whole got = read_text(head + "t 7f00 0\nt 7f10 5\n+ 5 2 10\n+ 5 1 20\n");
+  const Whole got = read_text(opening + "t 7f00 0\nt 7f10 5\n+ 5 2 10\n+ 5 1 20\n");
   EXPECT_EQ(got.events[0].site, no_site);
   EXPECT_EQ(got.events[1].site, 0U);
   ASSERT_EQ(got.notes.size(), 2U);
@@ -86,7 +86,7 @@ TEST_F(Heaptrack, arguments_with_line_ends_are_no_events) {
 }
 
 TEST_F(Heaptrack, what_it_missed_is_counted) {
-  const Whole got = read_text(head + "- 30\n+ 5 1 10\n+ 6 1 10\n- 10\n");
+  const Whole got = read_text(opening + "- 30\n+ 5 1 10\n+ 6 1 10\n- 10\n");
   ASSERT_EQ(got.events.size(), 4U);
   EXPECT_EQ(got.events[1].kind, Kind::free);
   ASSERT_EQ(got.notes.size(), 3U);
@@ -95,13 +95,13 @@ TEST_F(Heaptrack, what_it_missed_is_counted) {
 }
 
 TEST_F(Heaptrack, a_newer_file_version_is_refused) { expect_error("v 20000 9\n", "newer"); }
-TEST_F(Heaptrack, an_unknown_line_names_itself) { expect_error(head + "q 1\n", "line 4"); }
-TEST_F(Heaptrack, an_index_nobody_described_names_its_line) { expect_error(head + "+ 7\n", "line 4"); }
+TEST_F(Heaptrack, an_unknown_line_names_itself) { expect_error(opening + "q 1\n", "line 4"); }
+TEST_F(Heaptrack, an_index_nobody_described_names_its_line) { expect_error(opening + "+ 7\n", "line 4"); }
 TEST_F(Heaptrack, a_size_that_no_process_can_address_names_its_line) {
-  expect_error(head + "a ffffffffffffffff 1\n", "line 4: it asks for 18446744073709551615 bytes");
-  expect_error(head + "+ 1000000000000 1 10\n", "line 4: it asks for 281474976710656 bytes");
+  expect_error(opening + "a ffffffffffffffff 1\n", "line 4: it asks for 18446744073709551615 bytes");
+  expect_error(opening + "+ 1000000000000 1 10\n", "line 4: it asks for 281474976710656 bytes");
 }
-TEST_F(Heaptrack, an_interpreted_free_of_nothing_names_its_line) { expect_error(head + "a 1 1\n- 0\n", "line 5"); }
+TEST_F(Heaptrack, an_interpreted_free_of_nothing_names_its_line) { expect_error(opening + "a 1 1\n- 0\n", "line 5"); }
 
 }  // namespace
 }  // namespace blockyard::journal::testing

@@ -17,14 +17,14 @@ namespace {
 
 using namespace blockyard;
 
-constexpr int jobs = 3000;
+constexpr int job_count = 3000;
 
 // A game's frame: temp blocks, more than the first region holds, and jobs that live two frames.
 void frame(std::vector<void*>& older, std::vector<void*>& newer) {
   for (int i = 0; i < 5000; ++i) {
     std::memset(temp_allocate(100, 16), 1, 100);
   }
-  for (int i = 0; i < jobs; ++i) {
+  for (int i = 0; i < job_count; ++i) {
     newer.push_back(allocate(static_cast<std::size_t>(16 + i % 300), 16, Lifetime::temp_job));
   }
   newer.push_back(allocate(200'000, 16, Lifetime::temp_job));
@@ -40,8 +40,8 @@ void frame(std::vector<void*>& older, std::vector<void*>& newer) {
 class SteadyProgram {
  public:
   SteadyProgram() {
-    older_.reserve(jobs + 1);
-    newer_.reserve(jobs + 1);
+    older_.reserve(job_count + 1);
+    newer_.reserve(job_count + 1);
     for (int i = 0; i < 20; ++i) {
       run();
     }

@@ -176,7 +176,7 @@ TEST(TempJob, the_newest_block_grows_where_it_is_once_it_was_resized) {
 
 TEST(TempJob, chunks_of_resized_and_strictly_aligned_blocks_are_free_when_their_blocks_are) {
   const std::size_t before = used_bytes();
-  std::vector<void*> elsewhere;
+  std::vector<void*> outside;
   on_a_new_thread([&] {
     std::vector<void*> here;
     for (std::size_t i = 0; i < 5000; ++i) {
@@ -187,7 +187,7 @@ TEST(TempJob, chunks_of_resized_and_strictly_aligned_blocks_are_free_when_their_
         block = reallocate(block, size, size / 2 + 100, alignment, Lifetime::temp_job);
         block = reallocate(block, size / 2 + 100, size, alignment, Lifetime::temp_job);
       }
-      (i % 2 == 0 ? here : elsewhere).push_back(block);
+      (i % 2 == 0 ? here : outside).push_back(block);
       if (i % 7 == 0) {
         free_job(here.back());
         here.pop_back();
@@ -195,7 +195,7 @@ TEST(TempJob, chunks_of_resized_and_strictly_aligned_blocks_are_free_when_their_
     }
     free_jobs(here);
   });
-  free_jobs(elsewhere);
+  free_jobs(outside);
   EXPECT_EQ(used_bytes(), before);
 }
 

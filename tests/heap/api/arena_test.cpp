@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "blockyard/heap.h"
+#include "heap/statistics.hpp"
 
 namespace {
-
-by_heap_statistics statistics() {
-  by_heap_statistics values{};
-  by_heap_get_statistics(&values);
-  return values;
-}
 
 TEST(Arena, destroying_it_frees_small_medium_and_large_blocks) {
   const std::uint64_t before = statistics().used;

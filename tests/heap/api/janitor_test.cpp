@@ -18,17 +18,12 @@
 
 #include "blockyard/heap.h"
 #include "heap/maintenance.hpp"
+#include "heap/statistics.hpp"
 #include "heap/supply.hpp"
 
 namespace {
 
 using namespace blockyard::heap;
-
-by_heap_statistics statistics() {
-  by_heap_statistics values{};
-  by_heap_get_statistics(&values);
-  return values;
-}
 
 template <class Condition>
 void await(Condition&& condition) {

@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "blockyard/heap.h"
+#include "heap/statistics.hpp"
 #include "many.hpp"
 
 namespace {
-
-by_heap_statistics statistics() {
-  by_heap_statistics values{};
-  by_heap_get_statistics(&values);
-  return values;
-}
 
 TEST(HeapThreads, blocks_exchanged_at_random_between_threads_keep_their_contents) {
   constexpr std::size_t slots = 512;

@@ -11,16 +11,11 @@
 #include "blockyard/heap.h"
 #include "heap/injected_failure.hpp"
 #include "heap/settings.hpp"
+#include "heap/statistics.hpp"
 
 namespace {
 
 using blockyard::heap::acquisitions_until_failure;
-
-by_heap_statistics statistics() {
-  by_heap_statistics values{};
-  by_heap_get_statistics(&values);
-  return values;
-}
 
 class Script {
  public:
