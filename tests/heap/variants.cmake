@@ -7,8 +7,8 @@ macro(blockyard_heap_sources sources)
   list(APPEND ${sources} ${base_sources})
 endmacro()
 
-# blockyard_heap_objects(NAME DEFINITIONS ... OPTIONS ...): an object library of the heap's sources, compiled as one in a
-# fifth of the time. Not those of the calls, which a checked build compiles under two names.
+# blockyard_heap_objects(NAME DEFINITIONS ... OPTIONS ...): an object library of the heap's sources, compiled as one in
+# a fifth of the time. Not those of the calls, which a checked build compiles under two names.
 function(blockyard_heap_objects name)
   cmake_parse_arguments(arg "" "" "DEFINITIONS;OPTIONS" ${ARGN})
   blockyard_heap_sources(sources)
