@@ -203,11 +203,11 @@ void* by_rewindable_alloc(by_rewindable* arena, size_t size, size_t alignment) {
   }
   const std::size_t bytes = size + (size == 0);
   void* const block = allocate_inside(arena, bytes, alignment);
-  if (checks) {
-    arena->inside.fetch_sub(1);
-  }
   if (block != nullptr) {
     lifetime::show_fresh(block, bytes);
+  }
+  if (checks) {
+    arena->inside.fetch_sub(1);
   }
   return block;
 }
