@@ -1,14 +1,9 @@
-// What reports are made of: text, and call stacks, captured cheaply and made readable later.
+// Call stacks for reports: captured cheaply, made readable later.
 #pragma once
 
 #include <cstddef>
 
 namespace blockyard::base {
-
-/// Writes text of at most 1,023 bytes to standard error, or to a file descriptor. Without stdio: the first report may
-/// come before the C library's streams are ready. Allocates nothing.
-[[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
-[[gnu::format(printf, 2, 3)]] void say_to(int descriptor, const char* format, ...);
 
 /// Writes up to `room` return addresses of the calling thread, innermost first. Returns how many. Takes a few
 /// microseconds; the first call in a process may allocate and load the unwinder.

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "base/stack.hpp"
+#include "base/say.hpp"
 #include "block/static_pools.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"

@@ -7,7 +7,6 @@
 #include <array>
 #include <mutex>
 #include <new>
-#include <stdexcept>
 
 #include "base/threads.hpp"
 #include "block/pool.hpp"
@@ -199,11 +198,6 @@ void free_chains(std::uint32_t slot) {
 }
 
 }  // namespace
-
-void throw_bad_alloc() { throw std::bad_alloc(); }
-void throw_bad_array_new_length() { throw std::bad_array_new_length(); }
-void throw_invalid_argument(const char* what) { throw std::invalid_argument(what); }
-void throw_out_of_range(const char* what) { throw std::out_of_range(what); }
 
 extern "C" {
 constinit thread_local ThreadBlocks* by_thread_blocks = &no_blocks;

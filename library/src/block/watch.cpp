@@ -10,7 +10,7 @@
 
 #include "base/pages.hpp"
 #include "base/poison.hpp"
-#include "base/stack.hpp"
+#include "base/say.hpp"
 #include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
 

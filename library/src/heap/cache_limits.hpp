@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "heap/size_class.hpp"
+#include "heap/slab_shape.hpp"
 
 namespace blockyard::heap {
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/stack.hpp"
+
 namespace blockyard::heap {
 
 // Functions of the heap that are in no namespace of its own.

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "base/stack.hpp"
+#include "base/say.hpp"
 
 namespace blockyard::heap {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "heap/atomic.hpp"
-#include "heap/size_class.hpp"
+#include "heap/slab_shape.hpp"
 
 namespace blockyard::heap {
 

@@ -1,5 +1,5 @@
 // Records of followed temp job blocks, oldest first, and the report.
-#include "lifetime/slow_paths.hpp"
+#include "lifetime/leaks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,10 @@
 #include <mutex>
 
 #include "base/pages.hpp"
+#include "base/say.hpp"
 #include "base/stack.hpp"
 #include "block/watch.hpp"
+#include "lifetime/thread_state.hpp"
 
 namespace blockyard::lifetime {
 namespace {
@@ -93,8 +95,7 @@ bool is_own(const char* frame) {
 void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
   base::say(
       "blockyard: a temp job block of %zu bytes (%p) has lived for %llu frames, %u are allowed: allocated in frame "
-      "%llu by "
-      "thread %u\n",
+      "%llu by thread %u\n",
       record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
       static_cast<unsigned long long>(record.frame), record.thread);
   char place[800];

@@ -1,8 +1,8 @@
 // Statistics of the lifetimes, as figures and as text.
-#include "base/stack.hpp"
+#include "base/say.hpp"
 #include "blockyard/blockyard.h"
 #include "lifetime/chunk_store.hpp"
-#include "lifetime/slow_paths.hpp"
+#include "lifetime/temp_job.hpp"
 #include "lifetime/thread_state.hpp"
 
 namespace {

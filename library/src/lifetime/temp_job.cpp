@@ -1,5 +1,5 @@
 // Temp job: bump allocation from the calling thread's newest chunk. A chunk goes back with its last block.
-#include "lifetime/slow_paths.hpp"
+#include "lifetime/temp_job.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +10,7 @@
 
 #include "base/bits.hpp"
 #include "heap/fault.hpp"
+#include "lifetime/leaks.hpp"
 #include "lifetime/watched.hpp"
 
 namespace blockyard::lifetime {

@@ -8,7 +8,9 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
-#include "lifetime/slow_paths.hpp"
+#include "lifetime/leaks.hpp"
+#include "lifetime/temp.hpp"
+#include "lifetime/temp_job.hpp"
 
 namespace blockyard::lifetime {
 

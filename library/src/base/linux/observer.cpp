@@ -1,6 +1,5 @@
 // Finds the recorder's function table by name at run time, since a static library cannot be bound to a preloaded object
-// in any other way that works for every kind of linking. And the marks of frame.h, which go there (the ends of frames
-// are in library/src/lifetime).
+// in any other way that works for every kind of linking.
 #include "base/observer.hpp"
 
 #include <atomic>
@@ -8,8 +7,6 @@
 #include <cstring>
 
 #include <dlfcn.h>
-
-#include "blockyard/frame.h"
 
 namespace blockyard::base {
 namespace {
@@ -42,15 +39,3 @@ const Observer* block_observer() {
 }
 
 }  // namespace blockyard::base
-
-extern "C" {
-
-void by_frame_mark(void) {
-  if (const auto* listener = blockyard::base::observer()) listener->frame_mark();
-}
-
-void by_phase_mark(const char* name) {
-  if (const auto* listener = blockyard::base::observer()) listener->phase_mark(name);
-}
-
-}  // extern "C"

@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -105,34 +103,7 @@ bool find_in_file(const char* path, std::uint64_t address, Found& found) {
   return false;
 }
 
-void write_text(int descriptor, const char* format, va_list arguments) {
-  char text[1024];
-  const int length = std::vsnprintf(text, sizeof text, format, arguments);
-  const std::size_t bytes = std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1);
-  for (std::size_t done = 0; done != bytes;) {
-    const ssize_t written = write(descriptor, text + done, bytes - done);
-    if (written <= 0) {
-      return;
-    }
-    done += static_cast<std::size_t>(written);
-  }
-}
-
 }  // namespace
-
-void say(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  write_text(STDERR_FILENO, format, arguments);
-  va_end(arguments);
-}
-
-void say_to(int descriptor, const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  write_text(descriptor, format, arguments);
-  va_end(arguments);
-}
 
 std::size_t capture_stack(void** addresses, std::size_t room) {
   const int count = backtrace(addresses, static_cast<int>(room));

@@ -6,22 +6,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 
 #include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "blockyard/heap.h"
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
+#include "heap/checked/quarantine.hpp"
 #include "heap/checked/report.hpp"
 #include "heap/checked/stacks.hpp"
+#include "heap/checked/trap.hpp"
 #include "heap/fault.hpp"
 #include "heap/injected_failure.hpp"
 #include "heap/region.hpp"
@@ -228,94 +227,6 @@ bool is_live_block(const void* pointer) {
   return ready() && region.contains(pointer) && region.offset_of(pointer) % block_alignment == 0 && is_live(pointer);
 }
 
-// The quarantine: freed blocks that wait before they may be handed out again, so that a use after the free meets poison
-// or a page that nobody may touch, and not somebody else's block.
-
-// A freed block in quarantine: as the plain heap knows it, and the bytes that were the program's.
-struct Waiting {
-  void* plain = nullptr;
-  unsigned char* block = nullptr;
-  std::size_t size = 0;
-  std::size_t guarded_bytes = 0;  // of a guarded block: bytes from `plain` that nobody may touch, its guard included
-  bool poisoned = true;           // it holds poison; else all its pages are among those that nobody may touch
-  bool of_arena = false;          // it is of an arena, which may be destroyed
-};
-
-constexpr std::size_t most_waiting = 1024;  // blocks
-constexpr std::size_t most_waiting_bytes = std::size_t{16} << 20;
-
-constinit base::Mutex quarantine_lock;
-// Room for as many as had to stay. Between calls one place is empty, so that the next block to enter has it.
-constinit std::array<Waiting, 2 * most_waiting> ring{};
-constinit std::size_t ring_first = 0;
-constinit std::size_t ring_count = 0;
-constinit std::size_t ring_bytes = 0;
-constinit std::atomic<int> leaving{0};  // blocks of arenas on the way back to them; raised under the lock
-
-void add(const Waiting& block) {
-  ring[(ring_first + ring_count) % ring.size()] = block;
-  ++ring_count;
-  ring_bytes += block.size;
-}
-
-Waiting take_oldest() {
-  const Waiting taken = ring[ring_first];
-  ring_first = (ring_first + 1) % ring.size();
-  --ring_count;
-  ring_bytes -= taken.size;
-  if (taken.of_arena) {
-    leaving.fetch_add(1, std::memory_order_relaxed);
-  }
-  return taken;
-}
-
-// Takes a freed block in. Returns the oldest one when that makes too many, to be called again until it returns none
-// (plain == nullptr); the first call brings `block`, later ones an empty one. Thread-safe.
-Waiting enter_quarantine(const Waiting& block) {
-  const std::lock_guard hold(quarantine_lock);
-  if (block.plain != nullptr) {
-    add(block);
-  }
-  return ring_count > most_waiting || ring_bytes > most_waiting_bytes ? take_oldest() : Waiting{};
-}
-
-// The oldest block, out of turn; none when the quarantine is empty.
-Waiting leave_quarantine() {
-  const std::lock_guard hold(quarantine_lock);
-  return ring_count > 0 ? take_oldest() : Waiting{};
-}
-
-// Blocks that wait, racy: those of arenas that do so now are among the first so many to leave.
-std::size_t blocks_in_quarantine() {
-  const std::lock_guard hold(quarantine_lock);
-  return ring_count;
-}
-
-// Takes a block that has just left in once more, as the newest: the system refused to make its pages accessible. No
-// block of an arena. False when there is no room.
-bool stay_in_quarantine(const Waiting& block) {
-  const std::lock_guard hold(quarantine_lock);
-  if (ring_count + 1 >= ring.size()) {
-    return false;
-  }
-  add(block);
-  return true;
-}
-
-// To be called with every block that one of these returned, once it is back in its heap.
-void has_left_quarantine(const Waiting& block) {
-  if (block.of_arena) {
-    leaving.fetch_sub(1, std::memory_order_release);
-  }
-}
-
-// Returns when every block of an arena that had left is back in its heap: until then the heap must not go.
-void wait_until_all_have_left() {
-  while (leaving.load(std::memory_order_acquire) > 0) {
-    base::yield_thread();
-  }
-}
-
 // A block whose time in quarantine is over goes back to the plain heap. False where the system refuses to make its
 // pages accessible, as it may when the process has as many mappings as it can: then the block stays in quarantine, and
 // where that is full its pages are nobody's for good, as those of at most most_guarded blocks.
@@ -439,11 +350,7 @@ const char* check() {
   ready();
   start_stacks();
   start_trap();
-  base::around_fork([] { quarantine_lock.lock(); }, [] { quarantine_lock.unlock(); },
-                    [] {
-                      leaving.store(0, std::memory_order_relaxed);  // those who were giving blocks back are gone
-                      quarantine_lock.unlock();
-                    });
+  base::around_fork(lock_quarantine, unlock_quarantine, unlock_quarantine_in_child);
 }
 
 }  // namespace

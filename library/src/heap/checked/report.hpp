@@ -12,8 +12,4 @@ struct Record;
 /// block: size, where it was allocated, and where it was freed. Aborts. Call it without a lock of the heap.
 [[noreturn]] void report(const char* what, const void* pointer, const Record* record);
 
-/// Installs a handler for SIGSEGV, which says what was touched when a program runs into a guard page or a freed guarded
-/// block. A program that installs its own later has its own; a fault elsewhere goes to whatever was there before.
-void start_trap();
-
 }  // namespace blockyard::heap::checked

@@ -1,0 +1,11 @@
+// Text for whoever runs the program: reports and warnings.
+#pragma once
+
+namespace blockyard::base {
+
+/// Writes text of at most 1,023 bytes to standard error, or to a file descriptor. Without stdio: the first report may
+/// come before the C library's streams are ready. Allocates nothing.
+[[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
+[[gnu::format(printf, 2, 3)]] void say_to(int descriptor, const char* format, ...);
+
+}  // namespace blockyard::base

@@ -1,0 +1,30 @@
+// Temp's slow paths, for the other files of this component.
+#pragma once
+
+#include "lifetime/thread_state.hpp"
+
+namespace blockyard::lifetime {
+
+/// The address behind the end of a region.
+inline std::uintptr_t end_of(const TempRegion& region) { return region.begin + region.bytes; }
+
+/// Makes the next block of a region begin at `address`, at most one byte behind its end. No block is then the newest.
+inline void go_on_at(TempRegion& region, std::uintptr_t address) {
+  region.stop = address > end_of(region) ? address : end_of(region);
+  region.room = region.stop - address;
+  region.last = address;
+}
+
+/// Ends the calling thread's frame: frees blocks that did not fit, counts the frame, lets the region grow.
+void end_temp_frame(ThreadState* state);
+
+/// Whether the calling thread allocated nothing in this frame.
+bool is_frame_empty(ThreadState* state);
+
+/// A block that does not fit the region of `state`: from temp job, and counted. nullptr with errno ENOMEM.
+void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment);
+
+/// Resizes a block where it lies. False: it has to move.
+bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
+
+}  // namespace blockyard::lifetime
