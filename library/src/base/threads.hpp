@@ -55,8 +55,8 @@ class ThreadExit {
   ThreadExit(const ThreadExit&) = delete;
   ThreadExit& operator=(const ThreadExit&) = delete;
 
-  /// Call it before the first set(), on one thread at a time; once it has succeeded, further calls do nothing. False
-  /// when the process has no key left: then nothing is called.
+  /// Call it before the first set(), on one thread at a time; all calls but the first do nothing. False when the process
+  /// had no key left then: nothing is called.
   bool open(Callback callback);
 
   /// Sets the calling thread's value. nullptr means no call.
@@ -64,6 +64,7 @@ class ThreadExit {
 
  private:
   pthread_key_t key_ = 0;
+  bool tried_ = false;
   bool open_ = false;
 };
 

@@ -139,8 +139,8 @@ void start_janitor() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   if (pthread_create(&thread, &attributes, run, nullptr) != 0) {
-    janitor_phase.store(Phase::absent,
-                        std::memory_order_relaxed);  // tried again the next time that the reserve runs low
+    // Tried again the next time that the reserve runs low.
+    janitor_phase.store(Phase::absent, std::memory_order_relaxed);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);

@@ -102,7 +102,10 @@ void wake_one(const void* word) {
 }
 
 bool ThreadExit::open(Callback callback) {
-  open_ = open_ || pthread_key_create(&key_, callback) == 0;
+  if (!tried_) {  // after that nothing is written: set() reads without the lock of those who open
+    tried_ = true;
+    open_ = pthread_key_create(&key_, callback) == 0;
+  }
   return open_;
 }
 
