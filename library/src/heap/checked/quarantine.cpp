@@ -10,25 +10,25 @@
 namespace blockyard::heap::checked {
 namespace {
 
-constinit base::Mutex lock;
+constinit base::Mutex quarantine_lock;
 // Room for as many as had to stay. Between calls one place is empty, so that the next block to enter has it.
 constinit std::array<Waiting, 2 * most_waiting> ring{};
-constinit std::size_t oldest = 0;
-constinit std::size_t count = 0;
-constinit std::size_t bytes = 0;
+constinit std::size_t ring_first = 0;
+constinit std::size_t ring_count = 0;
+constinit std::size_t ring_bytes = 0;
 constinit std::atomic<int> leaving{0};  // blocks of arenas on the way back to them; raised under the lock
 
 void add(const Waiting& block) {
-  ring[(oldest + count) % ring.size()] = block;
-  ++count;
-  bytes += block.size;
+  ring[(ring_first + ring_count) % ring.size()] = block;
+  ++ring_count;
+  ring_bytes += block.size;
 }
 
 Waiting take_oldest() {
-  const Waiting taken = ring[oldest];
-  oldest = (oldest + 1) % ring.size();
-  --count;
-  bytes -= taken.size;
+  const Waiting taken = ring[ring_first];
+  ring_first = (ring_first + 1) % ring.size();
+  --ring_count;
+  ring_bytes -= taken.size;
   if (taken.of_arena) {
     leaving.fetch_add(1, std::memory_order_relaxed);
   }
@@ -38,26 +38,26 @@ Waiting take_oldest() {
 }  // namespace
 
 Waiting enter_quarantine(const Waiting& block) {
-  const std::lock_guard hold(lock);
+  const std::lock_guard hold(quarantine_lock);
   if (block.plain != nullptr) {
     add(block);
   }
-  return count > most_waiting || bytes > most_waiting_bytes ? take_oldest() : Waiting{};
+  return ring_count > most_waiting || ring_bytes > most_waiting_bytes ? take_oldest() : Waiting{};
 }
 
 Waiting leave_quarantine() {
-  const std::lock_guard hold(lock);
-  return count > 0 ? take_oldest() : Waiting{};
+  const std::lock_guard hold(quarantine_lock);
+  return ring_count > 0 ? take_oldest() : Waiting{};
 }
 
 std::size_t blocks_in_quarantine() {
-  const std::lock_guard hold(lock);
-  return count;
+  const std::lock_guard hold(quarantine_lock);
+  return ring_count;
 }
 
 bool stay_in_quarantine(const Waiting& block) {
-  const std::lock_guard hold(lock);
-  if (count + 1 >= ring.size()) {
+  const std::lock_guard hold(quarantine_lock);
+  if (ring_count + 1 >= ring.size()) {
     return false;
   }
   add(block);
@@ -76,11 +76,11 @@ void wait_until_all_have_left() {
   }
 }
 
-void lock_quarantine() { lock.lock(); }
-void unlock_quarantine() { lock.unlock(); }
+void lock_quarantine() { quarantine_lock.lock(); }
+void unlock_quarantine() { quarantine_lock.unlock(); }
 void unlock_quarantine_in_child() {
   leaving.store(0, std::memory_order_relaxed);
-  lock.unlock();
+  quarantine_lock.unlock();
 }
 
 }  // namespace blockyard::heap::checked
