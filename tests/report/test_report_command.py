@@ -181,6 +181,22 @@ def test_damaged_documents_are_refused_by_name(
     assert sentence in refusal(report("results", *QUICK))
 
 
+@pytest.mark.parametrize("value", [10**400, float("nan"), float("inf")], ids=["huge", "nan", "infinite"])
+def test_a_number_that_is_none_counts_as_not_written(campaign: Campaign, report: Report, value: float) -> None:
+    path = campaign.folder("slow", 1) / "run.json"
+    facts = json.loads(path.read_text())
+    path.write_text(json.dumps({**facts, "clock_step_ticks": value, "cpu_ns": value, "peak_resident_bytes": value}))
+    assert report("results", *QUICK).returncode == 0
+    path.write_text(json.dumps({**facts, "ticks_per_ns": value}))
+    assert "1/run.json has no usable 'ticks_per_ns'" in refusal(report("results", *QUICK))
+
+
+def test_a_plan_that_does_not_say_why_an_allocator_is_missing_is_refused(campaign: Campaign, report: Report) -> None:
+    path = campaign.directory / "campaign.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "missing": [{"name": "tlsf"}]}))
+    assert "campaign.json is not a campaign's plan" in refusal(report("results", *QUICK))
+
+
 def test_runs_of_different_machines_are_not_compared(campaign: Campaign, report: Report) -> None:
     path = campaign.folder("slow", 1) / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "ticks_per_ns": 3.4}))

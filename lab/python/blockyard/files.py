@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all; and those that a verb exports, of which one may be standard output."""
 
 import shutil
 from collections.abc import Callable, Iterator

@@ -58,9 +58,9 @@ def private_folder() -> Iterator[Path]:
     """A folder whose path LD_PRELOAD takes, for as long as the block runs. Raises UserError when none can be had."""
     places = [Path(tempfile.gettempdir()), *_ELSEWHERE]
     for place in places:
-        # Relative, as TMPDIR may be, it would be another one for a program that changes its folder.
-        inside = place.absolute()
         with contextlib.suppress(OSError):
+            # Relative, as TMPDIR may be, it would be another one for a program that changes its folder.
+            inside = place.absolute()
             if not is_split(inside):
                 made = tempfile.TemporaryDirectory(prefix="blockyard-", dir=inside, ignore_cleanup_errors=True)
                 break

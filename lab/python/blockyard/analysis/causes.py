@@ -1,4 +1,5 @@
-"""Why events were slow: the bits of the column `cause`, and the share of each cause in a tail."""
+"""Why events were slow: the bits of the column `cause`, the share of each cause in a tail, and the slowest events one
+by one: what was called, in which repeats it was slow, and why."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -146,4 +146,5 @@ def _typed(hint: Any, value: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Infinite ones, NaN, and what no column of 64 bits holds are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 63

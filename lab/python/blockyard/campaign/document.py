@@ -92,6 +92,8 @@ def read(folder: Path) -> Campaign:
         names = [*campaign.paces, *campaign.touches, campaign.options.threads]
         if not 1 <= campaign.repeats <= MOST_REPEATS or not all(isinstance(name, str) for name in names):
             raise ValueError
+        if not all({"name", "reason"} <= entry.keys() for entry in campaign.missing):
+            raise ValueError
         campaign.all_runs()  # a plan that is JSON and yet none fails here
         return campaign
     except (FileNotFoundError, NotADirectoryError):

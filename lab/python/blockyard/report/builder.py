@@ -16,15 +16,16 @@ from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
 from blockyard.files import whole_text
 from blockyard.report import (
+    allocations,
     blocks,
     cause_tables,
     frame_tables,
-    journal_tables,
     latency_tables,
     memory_tables,
     records,
-    sample_files,
+    samples_parquet,
     site_tables,
+    study,
     verdict,
     workers,
 )
@@ -253,14 +254,14 @@ def _sample_files(one: MeasuredSection) -> Iterator["_Task"]:
             yield (
                 "file",
                 f"{journal} samples of {member.name}",
-                lambda t=target, m=member: [sample_files.parquet(t, one.section, m.runs, gross)],
+                lambda t=target, m=member: [samples_parquet.write(t, one.section, m.runs, gross)],
             )
         for run in member.runs.runs if one.options.allocations_csv else ():
             target = one.folder / "allocations" / f"{member.name}-{run.repeat}.csv"
             yield (
                 "file",
                 f"{journal} allocations of {member.name}",
-                lambda t=target, m=member, r=run: [sample_files.allocations(t, one.section, m.runs, r, gross)],
+                lambda t=target, m=member, r=run: [allocations.write(t, one.section, m.runs, r, gross)],
             )
 
 
@@ -326,7 +327,7 @@ def _notes(results: Results) -> list[str]:
 def _guidelines(one: MeasuredSection) -> list[str]:
     """One a variant, a finding a line."""
     lineups = [lineup for lineup in one.lineups() if lineup.competing]
-    return ["\n".join(journal_tables.guideline(lineup)) for lineup in lineups]
+    return ["\n".join(study.guideline(lineup)) for lineup in lineups]
 
 
 def _tables(one: MeasuredSection) -> Iterable[Block]:
@@ -407,10 +408,10 @@ def _study(one: MeasuredSection) -> list[Block]:
     """The study's text report: the journal, and each allocator by itself."""
     cut = one.figures[0].cuts
     starts = cut.frames.starts_ns if isinstance(cut.frames, FrameCut) else None
-    found: list[Block] = [Heading("The journal", 3), journal_tables.rhythm(journal_facts.rhythm(cut.line, starts))]
+    found: list[Block] = [Heading("The journal", 3), study.rhythm(journal_facts.rhythm(cut.line, starts))]
     journal = journal_facts.facts(one.section)
     for member in one.asked:
-        found += journal_tables.blocks(member, journal, one.views)
+        found += study.blocks(member, journal, one.views)
     return found
 
 

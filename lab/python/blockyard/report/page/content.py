@@ -209,7 +209,9 @@ def _group(frame_count: int) -> int:
 
 
 def _tables(lineup: Lineup, views: Sequence[View]) -> list[dict[str, Any]]:
-    """In the order of the choice; what the runs do not have is left out."""
+    """The report's, by view and allocator and with units, so that one renderer sorts and words them all. The page shows
+    one at a time, in the order of this choice, beside that of latencies, which it computes itself for any stretch. What
+    the runs do not have is left out."""
     found: dict[str, dict[str, Any]] = {}
     for view in views:
         for table in frame_tables.budget_tables(lineup, view):
