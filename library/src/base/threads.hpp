@@ -55,8 +55,8 @@ class ThreadExit {
   ThreadExit(const ThreadExit&) = delete;
   ThreadExit& operator=(const ThreadExit&) = delete;
 
-  /// Call it before the first set(), on one thread at a time; all calls but the first do nothing. False when the process
-  /// had no key left then: nothing is called.
+  /// Call it before the first set(), on one thread at a time; all calls but the first do nothing. False when the
+  /// process had no key left then: nothing is called.
   bool open(Callback callback);
 
   /// Sets the calling thread's value. nullptr means no call.
