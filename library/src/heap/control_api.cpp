@@ -7,8 +7,8 @@
 #include "heap/huge_chunks.hpp"
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
+#include "heap/remote_frees.hpp"
 #include "heap/settings.hpp"
-#include "heap/slabs.hpp"
 #include "heap/start.hpp"
 #include "heap/supply.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "base/pages.hpp"
 #include "heap/heap_contents.hpp"
-#include "heap/slabs.hpp"
+#include "heap/remote_frees.hpp"
 
 namespace blockyard::heap {
 

@@ -14,6 +14,7 @@
 #include "heap/janitor.hpp"
 #include "heap/large_blocks.hpp"
 #include "heap/maintenance.hpp"
+#include "heap/remote_frees.hpp"
 #include "heap/settings.hpp"
 #include "heap/slabs.hpp"
 #include "heap/small_blocks.hpp"

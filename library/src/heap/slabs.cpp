@@ -1,9 +1,6 @@
 #include "heap/slabs.hpp"
 
-#include <array>
-
 #include "base/index_list.hpp"
-#include "heap/bound.hpp"
 #include "heap/fault.hpp"
 #include "heap/free_links.hpp"
 #include "heap/settings.hpp"
@@ -135,9 +132,7 @@ std::uintptr_t link_of_another_thread(const Slab* slab, const void* block) {
   return next;
 }
 
-namespace {
-
-// Puts remote frees that were just taken from a slab's list into it: what was free comes behind the last of them.
+// What was free comes behind the last of the batch.
 void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch) {
   Slab* const slab = &region.slabs[slice];
   char* const base = region.slice_address(slice);
@@ -158,42 +153,6 @@ void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch
   if (slab->used == 0) {
     retire_unless_last(heap, slab);
   }
-}
-
-}  // namespace
-
-std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
-  // Two at a time, both lists taken before either is read: an exchange waits until every store before it has got its
-  // line, and what an adoption writes is cold.
-  struct Taken {
-    std::uint32_t slice;
-    base::RemoteBatch batch;
-  };
-  std::array<Taken, 2> taken;
-  std::uint32_t adopted = 0;
-  std::uint32_t some = 0;
-  Bound<Loop::lists_adopted> lists(most);
-  do {
-    for (some = 0; some < taken.size() && adopted + some < most; ++some) {
-      if (heap->taken == 0) {
-        heap->taken = PendingStack::take(heap->pending);
-        if (heap->taken == 0) {
-          break;
-        }
-      }
-      lists.turn();
-      const std::uint32_t slice = heap->taken;
-      RemoteFrees& entry = region.remote_frees[slice];
-      prefetch_to_write(&region.slabs[slice]);
-      heap->taken = entry.pending_next.load(std::memory_order_relaxed);
-      taken[some] = {slice, RemoteList::adopt(entry.remote, entry.oldest)};
-    }
-    for (std::uint32_t each = 0; each < some; ++each) {
-      adopt(heap, taken[each].slice, taken[each].batch);
-    }
-    adopted += some;
-  } while (some == taken.size() && adopted < most);
-  return adopted;
 }
 
 }  // namespace blockyard::heap

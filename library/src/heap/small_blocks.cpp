@@ -5,6 +5,7 @@
 #include "heap/bound.hpp"
 #include "heap/depot.hpp"
 #include "heap/heap_table.hpp"
+#include "heap/remote_frees.hpp"
 #include "heap/slabs.hpp"
 #include "heap/supply.hpp"
 

@@ -11,7 +11,7 @@
 #include "heap/guard/sampled.hpp"
 #include "heap/janitor.hpp"
 #include "heap/large_blocks.hpp"
-#include "heap/slabs.hpp"
+#include "heap/remote_frees.hpp"
 #include "heap/small_blocks.hpp"
 #include "heap/supply.hpp"
 
