@@ -9,6 +9,7 @@
 
 #include "compiled_program.hpp"
 #include "journal/check.hpp"
+#include "journal/format.hpp"
 #include "journal/reader.hpp"
 #include "journal/writer.hpp"
 
@@ -154,6 +155,24 @@ TEST(JournalNames, need_a_journal_with_call_stacks) {
   record(folder / "game.byj", compile(folder, "-g"));
   EXPECT_NE(error_of(folder / "game.byj", {{{folder / "missing"}, false}, {}}).find("no folder"), std::string::npos);
   EXPECT_NE(error_of(folder / "game.byj", {{}, folder / "missing.map"}).find("--perf-map"), std::string::npos);
+}
+
+TEST(JournalNames, a_journal_without_call_stacks_is_refused_at_its_first_allocation) {
+  const Folder folder;
+  journal::Header header;
+  header.threads = {{4711, "main"}};
+  journal::Writer writer(folder / "bare.byj", header);
+  journal::Event event;
+  for (event.block = 0; event.block < 4 * journal::format::block_events; ++event.block) {
+    event.size = event.block * event.block % 10'007;  // hard to compress: the footer is a small part of the file
+    writer.add(event);
+  }
+  writer.finish();
+  std::string bytes = slurp(folder / "bare.byj");
+  bytes[bytes.size() * 3 / 4] ^= 1;  // what lies there is not read
+  journal::testing::spill(folder / "bare.byj", bytes);
+  ASSERT_THROW(journal::check(folder / "bare.byj", {}), journal::Error);
+  EXPECT_NE(error_of(folder / "bare.byj").find("no call stacks"), std::string::npos);
 }
 
 TEST(JournalNames, a_journal_without_a_footer_is_left_alone) {

@@ -38,9 +38,10 @@ class ByjSource final : public Source {
   const std::string& stack_damage() const { return stack_damage_; }
   /// Whether events lost their call stacks by it, not names alone.
   bool lost_stacks() const { return lost_stacks_; }
-  std::string read_bytes(std::uint64_t offset, std::size_t size) const;
   /// Of the file: 1 holds neither call stacks nor tags.
   std::uint16_t version() const { return version_; }
+  /// Bytes of the file as they stand there: next() goes on where it was. Throws Error when the file does not have them.
+  std::string read_bytes(std::uint64_t offset, std::size_t size) const;
 
  private:
   enum class Section { whole, torn, none };

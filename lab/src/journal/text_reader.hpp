@@ -31,6 +31,8 @@ class TextSource final : public Source {
   static constexpr std::size_t window_lines = TextParser::chunk_records;
 
   TextSource(std::unique_ptr<Input> input, const std::string& path);
+  TextSource(const TextSource&) = delete;
+  TextSource& operator=(const TextSource&) = delete;
 
   const Header& header() const override { return header_; }
   const Stacks& stacks() const override { return stacks_; }

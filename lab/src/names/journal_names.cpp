@@ -196,7 +196,10 @@ std::string split_footer(std::string_view payload, std::vector<std::uint64_t>& s
 
 bool has_allocation(journal::Source& source) {
   bool has = false;
-  journal::for_each_event(source, {}, [&has](const journal::Event& event) { has |= journal::gives_block(event.kind); });
+  journal::for_each_event(source, {}, [&has](const journal::Event& event) {
+    has = journal::gives_block(event.kind);
+    return !has;
+  });
   return has;
 }
 

@@ -141,11 +141,12 @@ typedef struct by_samples_cells by_samples_cells;
 BY_SAMPLES_API uint32_t by_samples_abi(void);
 
 /// Distributions of latencies; NULL when out of memory. `threads` is limited to 1 or 2; so many of the `slowest` events
-/// are kept.
+/// are kept. Those of `phases`, 1 or more, are kept apart.
 BY_SAMPLES_API by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest, uint32_t phases);
 BY_SAMPLES_API void by_samples_digest_delete(by_samples_digest* digest);
-/// Adds `rows` rows of each run, all of which happened in `phase`. Call it again with the rows that follow, of the same
-/// runs. O(rows * runs).
+/// Adds `rows` rows of each run, all of which happened in `phase`; row i is the same event in each. For files larger
+/// than memory, call it again with the rows that follow, of the same runs. After a fault the digest is of no use.
+/// O(rows * runs).
 BY_SAMPLES_API by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samples_run* runs,
                                                        uint32_t run_count, uint64_t rows, uint32_t phase);
 /// Copies up to `capacity` distinct latencies (rising) and their counts; returns how many there are, or SIZE_MAX when

@@ -9,8 +9,8 @@
 
 namespace blockyard::replay {
 
-/// The file has no name once it is open, and is gone when the process is; the kernel writes its
-/// pages out and drops them when it needs memory.
+/// The file has no name once it is open, and is gone when the process is. The kernel writes its pages out and drops
+/// them when it needs memory.
 class FileArray {
  public:
   /// Makes the file beside `path`. Throws journal::Error.

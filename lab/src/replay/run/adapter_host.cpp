@@ -47,7 +47,7 @@ std::string LoadedAdapter::start(by_adapter_setup setup) const {
   setup.error = error;
   setup.error_bytes = sizeof error;
   if (adapter->init(&setup) == 0) return "";
-  return error[0] != '\0' ? error : "it gave no reason";
+  return error[0] != '\0' ? error : "the adapter gave no reason";
 }
 
 void LoadedAdapter::check_functions() const {
