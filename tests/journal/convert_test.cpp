@@ -3,6 +3,7 @@
 
 #include "journal/check.hpp"
 #include "journal/convert.hpp"
+#include "journal/cut.hpp"
 #include "journal_files.hpp"
 
 namespace blockyard::journal::testing {

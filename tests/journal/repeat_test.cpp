@@ -1,5 +1,5 @@
 // A journal several times over is a sound journal, and each repetition is the journal.
-#include "journal/convert.hpp"
+#include "journal/repeat.hpp"
 
 #include <gtest/gtest.h>
 

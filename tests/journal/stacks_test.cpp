@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "journal/check.hpp"
-#include "journal/convert.hpp"
+#include "journal/cut.hpp"
 #include "journal/format.hpp"
 #include "journal/planes.hpp"
 #include "journal_files.hpp"

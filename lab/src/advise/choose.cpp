@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "advise/kinds.hpp"
+#include "advise/costs.hpp"
 #include "journal/event.hpp"
 
 namespace blockyard::advise {

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "advise/kinds.hpp"
+#include "advise/costs.hpp"
 
 namespace blockyard::advise {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "advise/lives.hpp"
 #include "journal/flat_map.hpp"
+#include "journal/frame_marks.hpp"
 #include "journal/reader.hpp"
 #include "journal/stack_copy.hpp"
 #include "journal/system_code.hpp"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "advise/kinds.hpp"
+#include "advise/costs.hpp"
 
 namespace blockyard::advise {
 namespace {

@@ -1,4 +1,4 @@
-// Writes journals anew: in another form, a stretch of one, or one several times over.
+// Converts a journal of any form to .byj or text.
 #pragma once
 
 #include <cstdint>
@@ -29,30 +29,5 @@ struct Outcome {
 /// Streams; memory grows with the live blocks only. Throws Error; `output` appears only on success.
 Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options,
                 const Progress& progress);
-
-struct CutOptions {
-  std::uint64_t from_ns = 0;
-  std::uint64_t to_ns = ~std::uint64_t{0};  ///< exclusive; the default: to the end
-  bool overwrite = false;
-};
-
-/// Cuts a stretch out of a journal; the blocks alive at its start become its preamble. Streams in one pass; memory
-/// grows with the live blocks only. A journal that was cut short is read as far as it is whole, and a note says so. Of
-/// a damaged one, what comes before the damage is written, and an Error says so. Throws Error; otherwise `output`
-/// appears only on success.
-Outcome cut(const std::string& input, const std::string& output, const CutOptions& options, const Progress& progress);
-
-struct RepeatOptions {
-  std::uint64_t times = 1;  ///< repetitions in all
-  bool overwrite = false;
-};
-
-/// Makes a long journal out of a real one. A seam joins two repetitions, as when a game leaves one level and loads the
-/// next. The blocks that are still alive are freed in the order of their allocation, each on its allocating thread;
-/// then the journal's preamble is allocated again. A microsecond lies between two of these events. Blocks get new ids,
-/// times continue. The first repetition keeps its preamble, the last one its end. Reads the input as often as it is
-/// repeated; memory grows with the live blocks only. Throws Error; `output` appears only on success.
-Outcome repeat(const std::string& input, const std::string& output, const RepeatOptions& options,
-               const Progress& progress);
 
 }  // namespace blockyard::journal

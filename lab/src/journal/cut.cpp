@@ -1,4 +1,4 @@
-#include "journal/convert.hpp"
+#include "journal/cut.hpp"
 
 #include <algorithm>
 #include <cstdio>

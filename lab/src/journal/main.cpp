@@ -6,8 +6,10 @@
 #include "journal/check.hpp"
 #include "journal/command.hpp"
 #include "journal/convert.hpp"
+#include "journal/cut.hpp"
 #include "journal/facts.hpp"
 #include "journal/json_text.hpp"
+#include "journal/repeat.hpp"
 
 namespace {
 

@@ -1,13 +1,9 @@
 // A long pass over a journal.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <map>
 #include <type_traits>
-#include <utility>
 
 #include "journal/reader.hpp"
 
@@ -38,25 +34,5 @@ void for_each_event(Source& source, const Progress& progress, Visit visit, Prefe
     report(progress, source);
   }
 }
-
-/// Who marks frames.
-class FrameMarks {
- public:
-  static constexpr std::uint32_t no_thread = std::numeric_limits<std::uint32_t>::max();
-
-  void add(const Event& event) {
-    if (event.kind == Kind::frame_mark) ++counts_[event.thread];
-  }
-  std::size_t threads() const { return counts_.size(); }
-  /// The thread with the most marks, and how many those are; no_thread and 0 without marks.
-  std::pair<std::uint32_t, std::uint64_t> most() const {
-    const auto fewer = [](const auto& one, const auto& other) { return one.second < other.second; };
-    const auto most = std::max_element(counts_.begin(), counts_.end(), fewer);
-    return most == counts_.end() ? std::pair(no_thread, std::uint64_t{0}) : std::pair(most->first, most->second);
-  }
-
- private:
-  std::map<std::uint32_t, std::uint64_t> counts_;  ///< by thread
-};
 
 }  // namespace blockyard::journal

@@ -1,4 +1,4 @@
-#include "journal/convert.hpp"
+#include "journal/repeat.hpp"
 
 #include <algorithm>
 #include <memory>

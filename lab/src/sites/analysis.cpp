@@ -8,6 +8,7 @@
 
 #include "journal/facts.hpp"
 #include "journal/flat_map.hpp"
+#include "journal/frame_marks.hpp"
 #include "sites/shared_function.hpp"
 
 namespace blockyard::sites {

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "journal/flat_map.hpp"
+#include "journal/frame_marks.hpp"
 #include "journal/json_text.hpp"
 #include "journal/reader.hpp"
 #include "sites/export.hpp"

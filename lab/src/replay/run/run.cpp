@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <span>
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
 #include "journal/utc_time.hpp"
 #include "replay/observe/tracer.hpp"
 #include "replay/observe/watch.hpp"
+#include "replay/results/block_log.hpp"
 #include "replay/results/npy.hpp"
 #include "replay/results/run_json.hpp"
 #include "replay/run/blocks.hpp"
@@ -52,45 +52,6 @@ void check_pace(const RunSettings& settings, const PlanHeader& plan) {
     throw journal::Error("at this pace the replay would take more than 30 days; choose a faster one");
   }
 }
-
-constexpr const char* block_fields = "[('address', '<u8'), ('size', '<u8'), ('event', '<u4')]";
-
-#pragma pack(push, 1)
-struct BlockRow {
-  std::uint64_t address;
-  std::uint64_t size;   ///< bytes asked for
-  std::uint32_t event;  ///< that gave the block
-};
-#pragma pack(pop)
-static_assert(sizeof(BlockRow) == 20);
-
-/// Where the blocks lie that are alive when the clock has stopped. Takes its memory, 20 bytes for each slot, when it is
-/// constructed: what is resident up to then is the lab's own.
-class BlockLog {
- public:
-  explicit BlockLog(std::uint32_t slots)
-      : slots_(slots), rows_(std::size_t{slots} * sizeof(BlockRow), PopulatedMemory::Pages::ordinary) {}
-
-  /// Call it when the clock has stopped and before anything is freed. O(slots).
-  void record(const Session& session) {
-    auto* const rows = reinterpret_cast<BlockRow*>(rows_.begin());
-    for (const Slot& slot : std::span(session.slots, slots_)) {
-      if (slot.block == nullptr) continue;
-      rows[count_++] = {reinterpret_cast<std::uintptr_t>(slot.block), slot.size,
-                        slot.done.load(std::memory_order_relaxed)};
-    }
-  }
-
-  void write(const std::string& folder) const {
-    write_npy(folder + "/blocks.npy", block_fields,
-              std::span(reinterpret_cast<const BlockRow*>(rows_.begin()), count_));
-  }
-
- private:
-  std::uint32_t slots_;
-  PopulatedMemory rows_;
-  std::size_t count_ = 0;
-};
 
 // What an adapter lacks is its own fault and not the user's: the run fails.
 template <typename Step>
