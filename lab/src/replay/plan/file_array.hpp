@@ -26,6 +26,7 @@ class FileArray {
     numbers_[size_++] = value;
   }
   [[nodiscard]] std::size_t size() const { return size_; }
+  /// Valid until the next push_back(), which may move the numbers.
   [[nodiscard]] std::span<const std::uint32_t> all() const { return {numbers_, size_}; }
 
  private:
