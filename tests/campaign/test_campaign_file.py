@@ -1,6 +1,5 @@
 """Campaign files: read, refused with where and why, overridden by options."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -86,25 +85,29 @@ def test_a_campaign_file_and_journals_together_are_refused(lab: Lab) -> None:
     assert "--campaign names journals and stretches itself" in said
 
 
-def test_the_standard_campaign_is_at_1x_with_page_touch_and_5_repeats_on_every_allocator() -> None:
+@pytest.fixture
+def standard() -> settings.Settings:
     folder = settings.journals_folder()
     if folder is None or not (folder / "godot.journal.zst").is_file():
         pytest.skip(
             "SKIPPED LOUDLY: the large journals are not here ($BLOCKYARD_JOURNALS), so the standard campaign "
             "is not checked against them"
         )
-    standard = settings.check(settings.read_campaign(STANDARD))
-    assert (standard.paces, standard.touches, standard.repeats) == (("1x",), ("page",), 5)
-    assert standard.allocators == ("all",)
-    assert len(standard.journals) == 5
+    return settings.read_campaign(STANDARD)
 
 
-def test_the_standard_campaign_replays_for_less_than_an_hour() -> None:
-    if not os.environ.get("BLOCKYARD_JOURNALS") and settings.journals_folder() is None:
-        pytest.skip("SKIPPED LOUDLY: the large journals are not here ($BLOCKYARD_JOURNALS)")
+def test_the_standard_campaign_is_at_1x_with_page_touch_and_5_repeats_on_every_allocator(
+    standard: settings.Settings,
+) -> None:
+    checked = settings.check(standard)
+    assert (checked.paces, checked.touches, checked.repeats) == (("1x",), ("page",), 5)
+    assert checked.allocators == ("all",)
+    assert len(checked.journals) == 5
+
+
+def test_the_standard_campaign_replays_for_less_than_an_hour(standard: settings.Settings) -> None:
     from blockyard import allocators
 
-    standard = settings.read_campaign(STANDARD)
     seconds = sum(journal.to_s - (journal.from_s or 0.0) for journal in standard.journals)
     variants = sum(1 if allocator.absent else 2 for allocator in allocators.load().values())
     assert seconds * variants * standard.repeats < 3600
