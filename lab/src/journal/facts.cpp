@@ -1,7 +1,6 @@
 #include "journal/facts.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "journal/byj_reader.hpp"
 #include "journal/flat_map.hpp"
@@ -135,7 +134,7 @@ class Gatherer {
     facts_.live_blocks = live_.size();
     facts_.live_bytes = live_bytes_;
     frames_.conclude(facts_);
-    facts_.sizes.assign(sizes_.begin(), sizes_.end());
+    sizes_.for_each([&](std::uint64_t key, std::uint64_t times) { facts_.sizes.emplace_back(key - 1, times); });
     std::sort(facts_.sizes.begin(), facts_.sizes.end());
   }
 
@@ -160,7 +159,11 @@ class Gatherer {
     facts_.total_bytes += event.size;
     ++thread.allocations;
     thread.bytes += event.size;
-    ++sizes_[event.size];
+    if (std::uint64_t* const times = sizes_.find(event.size + 1)) {
+      ++*times;
+    } else {
+      sizes_.insert(event.size + 1, 1);
+    }
   }
 
   void release(std::uint64_t block, const Event& event) {
@@ -187,7 +190,7 @@ class Gatherer {
   std::uint64_t live_bytes_ = 0;
   FrameCounter frames_;
   StackCounter stacks_;
-  std::unordered_map<std::uint64_t, std::uint64_t> sizes_;
+  FlatMap<std::uint64_t> sizes_;  ///< size + 1 -> allocations
 };
 
 }  // namespace
@@ -196,8 +199,9 @@ Facts gather_facts(const std::string& path, const Progress& progress) {
   const auto source = open(path);
   Facts facts;
   Gatherer gatherer(path, facts);
+  const Header& header = source->header();  // a text's grows while it is read
   for_each_event(*source, progress,
-                 [&](const Event& event) { gatherer.add(event, facts.events < source->header().preamble_events); });
+                 [&](const Event& event) { gatherer.add(event, facts.events < header.preamble_events); });
   gatherer.conclude(source->stacks());
   facts.header = source->header();
   facts.threads.resize(facts.header.threads.size());
