@@ -25,9 +25,9 @@ function(blockyard_heap_objects name)
 endfunction()
 
 # A test program:
-#   blockyard_heap_variant(NAME SOURCES ... DEFINITIONS ... OPTIONS ... OBJECTS ...)
+#   blockyard_heap_variant(NAME [WITHOUT_HEAP | HEAP ...] SOURCES ... DEFINITIONS ... OPTIONS ... OBJECTS ...)
 #   OPTIONS go to the compiler and the linker. With WITHOUT_HEAP: none of the heap's sources but those among SOURCES.
-#   OBJECTS are libraries of objects besides; with HEAP: that one in place of a heap of its own.
+#   OBJECTS are further object libraries. HEAP is the object library of a heap, in place of one for this program alone.
 function(blockyard_heap_variant name)
   cmake_parse_arguments(arg "WITHOUT_HEAP" "HEAP" "SOURCES;DEFINITIONS;OPTIONS;OBJECTS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
