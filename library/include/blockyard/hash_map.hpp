@@ -12,6 +12,9 @@
 /// Integers and enumerations with the default hasher and comparator that lie close together are neighbours in the table
 /// too, which is faster when they are used in order.
 ///
+/// Constructors and destructors of keys and values may use the map that they are put into or erased from, except as
+/// node_blocks.hpp says of DirectBlocks. An entry is entered once it is made.
+///
 /// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
 ///
 /// Exceptions: std::bad_alloc, and what keys, values, hasher and comparator throw. The map is then as before.
@@ -102,7 +105,10 @@ class HashMap {
   HashMap& operator=(std::initializer_list<std::pair<K, V>> entries) {
     return *this = HashMap(entries, blocks_.for_copy());
   }
-  ~HashMap() { end_nodes(); }
+  ~HashMap() {
+    table_.release();  // a destructor that looks for an entry finds none
+    end_nodes();
+  }
 
   void swap(HashMap& other) noexcept {
     swap_entries(other);
@@ -274,7 +280,8 @@ class HashMap {
       node->entry.value = std::forward<Value>(value);
       return {node, this};
     }
-    return {add(hash, front, std::forward<Key>(key), std::forward<Value>(value)), this};
+    constexpr bool assigns = !is_trivially_made<Key, Value>;
+    return {add<assigns>(hash, front, std::forward<Key>(key), std::forward<Value>(value)), this};
   }
   template <class Key>
   V& at_or_added(Key&& key) {
@@ -283,7 +290,7 @@ class HashMap {
     if (node != nullptr) {
       return node->entry.value;
     }
-    if constexpr (std::is_trivially_copy_constructible_v<V>) {
+    if constexpr (std::is_trivially_copy_constructible_v<V> && std::is_trivially_default_constructible_v<V>) {
       // Shares its code with insert().
       const V added = V();
       return add(hash, false, std::forward<Key>(key), added)->entry.value;
@@ -318,16 +325,45 @@ class HashMap {
     }
   }
 
-  // Out of line, as everything but the search is: each caller would copy this.
+  // Whether no code of the program runs while an entry is made. Such code may use this map.
   template <class Key, class... Value>
-  [[gnu::noinline]] Node* add(std::uint64_t hash, bool front, Key&& key, Value&&... value) {
+  static constexpr bool is_trivially_made =
+      std::is_trivially_constructible_v<K, Key> && std::is_trivially_constructible_v<V, Value...>;
+
+  void make_room(std::uint64_t& hash, const K& key) {
     if (size_ >= table_.capacity()) [[unlikely]] {
       grow(std::size_t{size_} + 1);
       if constexpr (has_number_keys) {
         hash = hashed(key);
       }
     }
+  }
+
+  // Adds an entry for a key that a search did not find. Out of line, as everything but the search is: each caller would
+  // copy this. The new entry's constructors may have changed the map, and even added its key: the search is repeated,
+  // in a line that is in the cache. `assigns` says whether an entry found then gets the new value.
+  template <bool assigns = false, class Key, class... Value>
+  [[gnu::noinline]] Node* add(std::uint64_t hash, bool front, Key&& key, Value&&... value) {
+    constexpr bool may_change = !is_trivially_made<Key, Value...>;
+    if constexpr (!may_change) {
+      make_room(hash, key);
+    }
     Node* const node = container::Nodes::make<Node>(blocks_, std::forward<Key>(key), std::forward<Value>(value)...);
+    if constexpr (may_change) {
+      block::OnThrow unless_added([&] { end_node(node); });
+      const K& added = node->entry.key;
+      if constexpr (has_number_keys) {
+        hash = hashed(added);
+      }
+      if (Node* const there = lookup(added, hash); there != nullptr) [[unlikely]] {
+        if constexpr (assigns) {
+          there->entry.value = std::move(node->entry.value);
+        }
+        return there;
+      }
+      make_room(hash, added);
+      unless_added.done();
+    }
     order_.link_before(node, front ? order_.first.get() : nullptr);
     ++size_;
     enter(node, hash);
@@ -351,6 +387,7 @@ class HashMap {
     container::Nodes::end(blocks_, node);
   }
 
+  [[gnu::noinline]] void end_node(Node* node) noexcept { container::Nodes::end(blocks_, node); }
   [[gnu::noinline]] void end_nodes() noexcept {
     order_.template clear<false>(blocks_, std::exchange(size_, std::uint32_t{0}));
   }

@@ -178,8 +178,15 @@ class List {
 
   Element* push_back(const T& value) { return emplace_at(nullptr, value); }
   Element* push_back(T&& value) { return emplace_at(nullptr, std::move(value)); }
-  Element* push_front(const T& value) { return emplace_before(front(), value); }
-  Element* push_front(T&& value) { return emplace_before(front(), std::move(value)); }
+  Element* push_front(const T& value) { return emplace_front(value); }
+  Element* push_front(T&& value) { return emplace_front(std::move(value)); }
+  template <class... Arguments>
+  [[gnu::noinline]] Element* emplace_front(Arguments&&... arguments) {
+    State* const state = ready();
+    Element* const element = make_element(state, std::forward<Arguments>(arguments)...);
+    state->link_before(element, state->order.first.get());  // the constructor may have changed what is in front
+    return element;
+  }
   template <class... Arguments>
   Element* emplace_back(Arguments&&... arguments) {
     return emplace_at(nullptr, std::forward<Arguments>(arguments)...);
@@ -345,11 +352,16 @@ class List {
   template <class... Arguments>
   [[gnu::always_inline]] Element* emplace_at(Element* where, Arguments&&... arguments) {
     State* const state = ready();
+    Element* const element = make_element(state, std::forward<Arguments>(arguments)...);
+    state->link_before(element, where);
+    return element;
+  }
+  template <class... Arguments>
+  [[gnu::always_inline]] static Element* make_element(State* state, Arguments&&... arguments) {
     Element* const element = container::Nodes::make<Element>(state->blocks, std::forward<Arguments>(arguments)...);
     if constexpr (is_owned) {
       element->owner_ = StateLink(state);
     }
-    state->link_before(element, where);
     return element;
   }
   template <class... Arguments>

@@ -3,7 +3,8 @@
 ///   StaticBlocks   the process-wide pools (default)
 ///   DirectBlocks   a BlockAllocator: one that several containers share, given to the constructor; or one of the
 ///                  container's own, made with its first element. The fastest; one thread at a time. It adds 8 bytes to
-///                  the container (List: none)
+///                  the container (List: none). With one of its own, a constructor of an element must not clear, move
+///                  or swap the container, and a destructor that clear() calls must not insert
 ///   MallocBlocks   malloc, for comparison
 ///   PagedNodes     a PagedAllocator per node type and thread, as in an engine, for comparison
 ///

@@ -69,7 +69,8 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<
       place.found->value() = std::forward<Value>(value);
       return place.found;
     }
-    return this->add(place, std::in_place, std::forward<Key>(key), std::forward<Value>(value));
+    const auto replace = [](Element* there, Element* made) { there->value() = std::move(made->value()); };
+    return this->add(place, replace, std::in_place, std::forward<Key>(key), std::forward<Value>(value));
   }
 };
 

@@ -134,6 +134,7 @@ class OrderedContainer {
   }
   OrderedContainer(OrderedContainer&& other) noexcept
       : root_(std::exchange(other.root_, {})),
+        changes_(other.changes_++),
         size_(std::exchange(other.size_, 0)),
         blocks_(std::move(other.blocks_)) {}
   OrderedContainer& operator=(const OrderedContainer& other) {
@@ -149,6 +150,7 @@ class OrderedContainer {
   void swap(OrderedContainer& other) noexcept {
     std::swap(root_, other.root_);
     std::swap(size_, other.size_);
+    changes_ = other.changes_ = std::max(changes_, other.changes_) + 1;
     blocks_.swap(other.blocks_);
   }
   friend void swap(Derived& a, Derived& b) noexcept { a.swap(b); }
@@ -276,10 +278,23 @@ class OrderedContainer {
     return place;
   }
 
-  /// Makes an element of `arguments` and enters it where place_of() said.
-  template <class... Arguments>
-  [[gnu::noinline]] Element* add(Place& place, Arguments&&... arguments) {
+  /// Makes an element of `arguments` and enters it where place_of() said. Its constructors may use this container: if
+  /// they change it, the place is looked for again, and if they added the key, `meet(there, made)` is called, and what
+  /// was there is returned.
+  template <class Meet, class... Arguments>
+  [[gnu::noinline]] Element* add(Place& place, Meet&& meet, Arguments&&... arguments) {
+    const std::uint32_t changes = changes_;
     Element* const element = Nodes::make<Element>(blocks_, std::forward<Arguments>(arguments)...);
+    if (changes != changes_) [[unlikely]] {
+      block::OnThrow unless_free([&] { end_element(element); });
+      place = place_of(element->key());
+      if (place.found != nullptr) {
+        meet(place.found, element);
+        return place.found;
+      }
+      unless_free.done();
+    }
+    ++changes_;
     if (place.node == nullptr || place.node->count == capacity) [[unlikely]] {
       block::OnThrow on_throw([&] { end_element(element); });
       Tree::make_room(shape<>, root_, place);
@@ -308,7 +323,8 @@ class OrderedContainer {
   template <class... Arguments>
   Element* find_or_add(const K& key, Arguments&&... arguments) {
     Place place = place_of(key);
-    return place.found != nullptr ? place.found : add(place, std::forward<Arguments>(arguments)...);
+    const auto keep = [](Element*, Element*) {};
+    return place.found != nullptr ? place.found : add(place, keep, std::forward<Arguments>(arguments)...);
   }
 
  private:
@@ -540,6 +556,7 @@ class OrderedContainer {
   void clear_tree(End&& end) noexcept {
     Node* const root = std::exchange(root_, {}).get();
     size_ = 0;
+    ++changes_;
     if (root != nullptr) {
       const auto visit = [](void* context, typename Tree::Place place, unsigned count) {
         for (unsigned i = 0; i < count; ++i) {
@@ -557,6 +574,7 @@ class OrderedContainer {
   [[gnu::noinline]] void erase_at(const Place& place) noexcept {
     Tree::erase(shape<>, root_, place);
     --size_;
+    ++changes_;
     end_element(place.found);
   }
 
@@ -608,6 +626,7 @@ class OrderedContainer {
   }
 
   typename Tree::NodeLink root_;
+  std::uint32_t changes_ = 0;  ///< what a constructor that uses the container increases
   std::size_t size_ = 0;
   [[no_unique_address]] Blocks blocks_;
 };
