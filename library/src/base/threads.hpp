@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #if defined(__x86_64__)
@@ -61,6 +62,11 @@ class ThreadExit {
 
   /// Sets the calling thread's value. nullptr means no call.
   void set(void* value) const;
+
+  /// Whether a set() on a thread may allocate a table of `table_bytes` first. Another key's may have begun the same: in
+  /// the midst of that, what is set here is lost.
+  bool set_may_allocate() const;
+  static constexpr std::size_t table_bytes = 512;  // of glibc: 32 keys of 16 bytes
 
  private:
   pthread_key_t key_ = 0;

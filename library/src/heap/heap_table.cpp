@@ -51,7 +51,7 @@ ThreadHeap* HeapTable::construct() {
       return nullptr;
     }
   } while (!count_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-  auto* const heap = new (at(index + 1)) ThreadHeap(&empty_slab, index + 1);
+  auto* const heap = new (at(index + 1)) ThreadHeap(index + 1);
   heap->made.store(true, std::memory_order_release);
   return heap;
 }
@@ -97,11 +97,15 @@ void HeapTable::leave_thread(std::uint16_t tick) {
   }
   thread_heap = heap_behind_guard = &empty_heap;
   has_left = true;
-  heap->needs_flush = true;
-  heap->parked_at = tick;
-  park(heap);
+  park(heap, tick);
 }
 
 bool HeapTable::thread_has_left() { return has_left; }
+
+bool HeapTable::only_lends(unsigned size_class) {
+  constexpr std::size_t table = base::ThreadExit::table_bytes;  // the guard asks for some bytes more
+  return has_left || (thread_exit.set_may_allocate() &&
+                      (size_class == class_of(table) || size_class == class_of(table) + 1));
+}
 
 }  // namespace blockyard::heap

@@ -29,11 +29,31 @@ class HeapTable {
   ThreadHeap* enter_thread();
   /// Parks the calling thread's heap for the next thread to come, with all its slabs and blocks. O(1).
   void leave_thread(std::uint16_t tick);
-  /// Whether the calling thread has left a heap: what it frees at its very end must not have it take another, which
-  /// nobody would park.
+  /// Whether the calling thread has left a heap: what it allocates and frees at its very end must not have it take
+  /// another, which nobody would park.
   static bool thread_has_left();
+  /// Whether the calling thread, which has no heap, is to be lent one for this allocation alone: its end has begun, or
+  /// it may be in the midst of setting a value of its own, so that what parks its heap can't be set.
+  static bool only_lends(unsigned size_class);
+  /// Lends a heap to use(ThreadHeap*); null when memory is exhausted. O(1) beyond what that does.
+  template <class Use>
+  void* lend(std::uint16_t tick, Use&& use) {
+    ThreadHeap* const heap = heaps_ != nullptr ? new_heap(parked_.take(link())) : nullptr;
+    if (heap == nullptr) {
+      return nullptr;
+    }
+    void* const block = use(heap);
+    park(heap, tick);
+    return block;
+  }
 
-  /// Parks a heap that no thread has any more. O(1).
+  /// Parks a heap that no thread has any more, to be flushed some ticks later. O(1).
+  void park(ThreadHeap* heap, std::uint16_t tick) {
+    heap->needs_flush = true;
+    heap->parked_at = tick;
+    park(heap);
+  }
+  /// Parks it as it is.
   void park(ThreadHeap* heap) { parked_.park(heap->index, link()); }
   /// The next parked heap to be swept, to be parked again afterwards; null ends the turn. One thread at a time.
   ThreadHeap* take_to_sweep() {

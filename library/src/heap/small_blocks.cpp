@@ -154,6 +154,12 @@ void free_without_heap(void* block) {
 
 void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   if (heap == &empty_heap) [[unlikely]] {
+    if (HeapTable::only_lends(size_class)) {
+      return process_heaps.lend(tick_now(), [=](ThreadHeap* lent) {
+        void* const block = allocate_small(lent, cache_place(size_class));
+        return block != nullptr ? block : allocate_slow(lent, size_class);
+      });
+    }
     heap = process_heaps.enter_thread();
     if (heap == nullptr) {
       return nullptr;

@@ -74,12 +74,18 @@ constexpr std::uint16_t inside_bits(unsigned index) {
   return static_cast<std::uint16_t>((class_bytes(index) & -class_bytes(index)) - 1);
 }
 
+/// A slab with no room at all: the current one of a class that has none, so that no path needs a branch for it.
+extern Slab empty_slab;
+
 struct alignas(64) ThreadHeap {
-  constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
+  constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index), extended{} { begin(nothing); }
+  /// In memory that is all zero: the pages that few threads use are not touched.
+  explicit ThreadHeap(std::uint32_t its_index) : index(its_index) { begin(&empty_slab); }
+  constexpr void begin(Slab* nothing) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
       entries[size_class].inside = inside_bits(size_class);
       reset_cache(size_class);
-      set_cache_limit(size_class, its_index == no_heap ? 0 : first_cache_limit(size_class));
+      set_cache_limit(size_class, index == no_heap ? 0 : first_cache_limit(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
@@ -188,7 +194,7 @@ struct alignas(64) ThreadHeap {
   Atomic<bool> made{false};              ///< constructed: the table counts a heap before it is
   /// The cached blocks of each class whose blocks go from thread to thread, as in Bin::cached. Last: behind all bins.
   using ExtendedCache = std::array<void*, blockyard::heap::most_cached>;
-  alignas(64) std::array<ExtendedCache, depot_classes> extended{};
+  alignas(64) std::array<ExtendedCache, depot_classes> extended;
 };
 static_assert(offsetof(ThreadHeap, entries) == cache_place(0) * std::size_t{8});
 static_assert(sizeof(ThreadHeap) < 1u << 16);  // CacheEntry::last
@@ -211,9 +217,7 @@ inline void copy_blocks(void* const* from, void** to, std::uint32_t count) {
   }
 }
 
-/// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first
-/// allocation, so that the fast path needs no branch for it.
-extern Slab empty_slab;
+/// A heap that has only such slabs and owns nothing: what a thread has before its first allocation.
 extern ThreadHeap empty_heap;
 
 /// The calling thread's heap; the empty one before the first allocation and after the thread's end has begun.

@@ -68,7 +68,7 @@ void run_operations() {
   std::free(fresh);
   count([&] { aligned = std::aligned_alloc(64, 64); });
   count([&] { kept = reinterpret_cast<void*>(malloc_usable_size(aligned)); });
-  // Two slabs of 64 KiB, full of blocks of a thread that has ended: its heap is parked, its blocks are remote to this
+  // Slabs of 5, 10 and 21 blocks of a thread that has ended: its heap is parked, its blocks are remote to this
   // thread, which has a heap already and does not take that one over.
   void* remote[40] = {};
   std::thread([&] {
@@ -78,12 +78,12 @@ void run_operations() {
   }).join();
   count([&] { std::free(remote[0]); });
   // Five are cached and eight deferred: from the 14th on each free sends the one eight before it to its slab.
-  // The 30th is the first to send one into the second slab, which announces that.
-  for (int i = 1; i < 29; ++i) {
+  // The 24th is the first to send one into the third slab, which announces that.
+  for (int i = 1; i < 23; ++i) {
     std::free(remote[i]);
   }
-  count([&] { std::free(remote[29]); });
-  count([&] { std::free(remote[30]); });
+  count([&] { std::free(remote[23]); });
+  count([&] { std::free(remote[24]); });
   kept = block;
   std::_Exit(0);
 }

@@ -115,6 +115,11 @@ void ThreadExit::set(void* value) const {
   }
 }
 
+bool ThreadExit::set_may_allocate() const {
+  constexpr pthread_key_t keys_in_a_thread = 32;  // of glibc: the first stand in the thread's own record
+  return open_ && key_ >= keys_in_a_thread;
+}
+
 bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*child_alone)()) {
   come_before_other_fork_handlers();
   const std::lock_guard lock(around_fork_lock);
