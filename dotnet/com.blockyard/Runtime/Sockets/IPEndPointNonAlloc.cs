@@ -13,11 +13,11 @@ namespace Blockyard.Sockets
     /// On .NET 8 only the first packet of a client costs something.</para>
     /// <para>It changes with every packet: keep <see cref="DeepCopyIPEndPoint"/> or <see cref="Addr"/> instead. On Mono
     /// <see cref="Address"/> makes a new <see cref="IPAddress"/> at every read, and through a variable of the base type
-    /// the address is the one from the constructor, but the port is right. One thread at a time.</para>
-    /// <para>It equals others of its kind by address and port, and hashes the whole address. On .NET 8 it also equals
-    /// an ordinary end point with the same address and port. On Mono it never does, because their hashes differ. Peers
-    /// can choose addresses whose hashes collide: use <see cref="Addr"/> as a key, and no hash as an
-    /// identifier.</para>
+    /// the bytes of the address are those from the constructor, but the port is right. A receive that fails leaves the
+    /// last sender. One thread at a time.</para>
+    /// <para>It equals every end point of the same address and port, and hashes like its <see cref="SocketAddress"/>,
+    /// as where-allocation does. An ordinary end point has another hash, so don't mix both as keys. Peers can choose
+    /// addresses whose hashes collide: use <see cref="Addr"/> as a key, and no hash as an identifier.</para>
     /// </remarks>
     public class IPEndPointNonAlloc : IPEndPoint
     {
@@ -26,8 +26,8 @@ namespace Blockyard.Sockets
         public SocketAddress temp;
 
         /// <summary>Whether the runtime asks an address object itself whether it equals another: Mono does.</summary>
-        private static readonly bool CanHide = !new IPEndPoint(IPAddress.Loopback, 1).Equals(
-            new IPEndPoint(new HiddenAddress(IPAddress.Loopback), 1));
+        private static readonly bool CanStandIn = !new IPEndPoint(IPAddress.Loopback, 1).Equals(
+            new IPEndPoint(new StandIn(IPAddress.Loopback, null), 1));
 
         /// <summary>The most address objects that one end point keeps.</summary>
         private const int MostKnown = 4096;
@@ -92,7 +92,7 @@ namespace Blockyard.Sockets
             {
                 taken = temp = TakeBase();
             }
-            else if (!ReferenceEquals(temp, taken))
+            else if (!ReferenceEquals(temp, taken) || IsCutShort(temp))
             {
                 TakeReceived();
             }
@@ -123,19 +123,13 @@ namespace Blockyard.Sockets
             return this;
         }
 
-        /// <summary>A hash of the whole address and the port: on Mono where-allocation's.</summary>
-        public override int GetHashCode()
-        {
-            SocketAddr addr = Addr;
-            return CanHide ? addr.PlainHash : base.GetHashCode();
-        }
+        /// <summary>The hash of its <see cref="SocketAddress"/>: of the whole address and the port.</summary>
+        public override int GetHashCode() => CanStandIn ? Addr.PlainHash : Serialize().GetHashCode();
 
-        /// <summary>Whether it is another reusable end point, or on .NET 8 any end point, of the same address and
-        /// port.</summary>
+        /// <summary>Whether it is an end point of the same address and port.</summary>
         /// <param name="comparand">Any object.</param>
-        public override bool Equals(object? comparand) => comparand is IPEndPointNonAlloc other
-            ? Addr == other.Addr
-            : !CanHide && comparand is IPEndPoint plain && Addr == new SocketAddr(plain);
+        public override bool Equals(object? comparand) =>
+            comparand is IPEndPoint other && Addr == new SocketAddr(other);
 
         /// <inheritdoc/>
         public override string ToString() => Addr.ToString();
@@ -149,8 +143,8 @@ namespace Blockyard.Sockets
         /// <summary>The object to pass to a socket of the same family to send to this end point.</summary>
         internal EndPoint AsTarget => target;
 
-        /// <summary>Updates the base class after a socket has written a received address into the serialized
-        /// form.</summary>
+        /// <summary>Updates the base class after a socket has written a received address into the serialized form, or has
+        /// failed to.</summary>
         internal void Refresh(EndPoint received)
         {
             if (ReferenceEquals(received, this) || ReferenceEquals(received, receiver.Seed)
@@ -169,9 +163,9 @@ namespace Blockyard.Sockets
         /// <summary>Takes the address and port that the base class has.</summary>
         private SocketAddress TakeBase()
         {
-            if (CanHide && !(base.Address is HiddenAddress))
+            if (CanStandIn && !(base.Address is StandIn))
             {
-                base.Address = new HiddenAddress(base.Address);
+                base.Address = new StandIn(base.Address, this);
             }
 
             baseAddress = base.Address;
@@ -182,10 +176,11 @@ namespace Blockyard.Sockets
         /// <summary>Takes the address and port that the serialized form has.</summary>
         private void TakeReceived()
         {
-            if (temp.Size < 8)
+            if (IsCutShort(temp))
             {
-                // A socket that is being shut down receives an empty datagram without an address.
-                temp = base.Serialize();
+                // A socket that is being shut down receives an empty datagram without an address, and after a receive
+                // that failed .NET 8 leaves an address without bytes.
+                temp = IsCutShort(taken) ? base.Serialize() : taken;
             }
 
             // Mono computes the hash of a received address only after a byte of it has changed.
@@ -194,7 +189,7 @@ namespace Blockyard.Sockets
             temp[3] = portLow;
             basePort = (temp[2] << 8) | portLow;
             base.Port = basePort;
-            if (!CanHide)
+            if (!CanStandIn)
             {
                 base.Address = Known(SocketAddr.From(temp).WithoutPort);
             }
@@ -221,22 +216,30 @@ namespace Blockyard.Sockets
             return found;
         }
 
-        /// <summary>Equals no other address, so that an ordinary end point never equals this one: the hashes
-        /// differ.</summary>
-        private sealed class HiddenAddress : IPAddress
+        private static bool IsCutShort(SocketAddress address) =>
+            address.Size < 8 || (address.Size < 24 && address.Family == AddressFamily.InterNetworkV6);
+
+        /// <summary>Equals its owner's current address, so that an ordinary end point compares with that.</summary>
+        private sealed class StandIn : IPAddress
         {
-            internal HiddenAddress(IPAddress address)
+            private readonly IPEndPointNonAlloc? owner;
+
+            internal StandIn(IPAddress address, IPEndPointNonAlloc? owner)
                 : base(address.GetAddressBytes())
             {
+                this.owner = owner;
                 if (AddressFamily == AddressFamily.InterNetworkV6)
                 {
                     ScopeId = address.ScopeId;
                 }
             }
 
-            public override bool Equals(object? comparand) => ReferenceEquals(this, comparand);
+            public override bool Equals(object? comparand) => comparand is IPAddress other && owner != null
+                && (ReferenceEquals(this, other) || owner.Addr.WithoutPort == new SocketAddr(other, 0));
 
-            public override int GetHashCode() => base.GetHashCode();
+            public override int GetHashCode() => owner == null ? 0 : owner.Address.GetHashCode();
+
+            public override string ToString() => owner == null ? base.ToString() : owner.Address.ToString();
         }
 
         /// <summary>Represents its owner to a socket, so that the socket keeps an object that never changes.</summary>

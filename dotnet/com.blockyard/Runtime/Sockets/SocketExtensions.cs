@@ -16,7 +16,8 @@ namespace Blockyard.Sockets
         /// <param name="offset">Where in the buffer to store it.</param>
         /// <param name="size">The most bytes to store.</param>
         /// <param name="socketFlags">As for <see cref="Socket"/>.</param>
-        /// <param name="remoteEndPoint">Becomes the sender's. Must be of the socket's family.</param>
+        /// <param name="remoteEndPoint">Becomes the sender's. Must be of the socket's family. An exception leaves
+        /// it.</param>
         /// <returns>The number of bytes stored.</returns>
         public static int ReceiveFrom_NonAlloc(
             this Socket socket,
@@ -32,22 +33,33 @@ namespace Blockyard.Sockets
                 // Each receive stores the length of the sender's address, which may be too short for the next.
                 SocketAddress address = remoteEndPoint.Serialize();
                 address.Size = SocketAddress.GetMaximumAddressSize(socket.AddressFamily);
-                int stored = socket.ReceiveFrom(new System.Span<byte>(buffer, offset, size), socketFlags, address);
-                remoteEndPoint.Refresh(remoteEndPoint);
-                return stored;
+                try
+                {
+                    return socket.ReceiveFrom(new System.Span<byte>(buffer, offset, size), socketFlags, address);
+                }
+                finally
+                {
+                    remoteEndPoint.Refresh(remoteEndPoint);
+                }
             }
 #endif
             EndPoint received =
                 socket.AddressFamily == remoteEndPoint.AddressFamily ? remoteEndPoint.AsReceiver : remoteEndPoint;
-            int bytes = socket.ReceiveFrom(buffer, offset, size, socketFlags, ref received);
-            remoteEndPoint.Refresh(received);
-            return bytes;
+            try
+            {
+                return socket.ReceiveFrom(buffer, offset, size, socketFlags, ref received);
+            }
+            finally
+            {
+                remoteEndPoint.Refresh(received);
+            }
         }
 
         /// <summary>Receives a datagram into a whole buffer.</summary>
         /// <param name="socket">The socket.</param>
         /// <param name="buffer">The memory for the datagram.</param>
-        /// <param name="remoteEndPoint">Becomes the sender's. Must be of the socket's family.</param>
+        /// <param name="remoteEndPoint">Becomes the sender's. Must be of the socket's family. An exception leaves
+        /// it.</param>
         /// <returns>The number of bytes stored.</returns>
         public static int ReceiveFrom_NonAlloc(this Socket socket, byte[] buffer, IPEndPointNonAlloc remoteEndPoint) =>
             socket.ReceiveFrom_NonAlloc(buffer, 0, buffer.Length, SocketFlags.None, remoteEndPoint);

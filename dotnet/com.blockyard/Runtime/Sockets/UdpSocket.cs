@@ -116,24 +116,24 @@ namespace Blockyard.Sockets
         }
 
         /// <summary>Creates a socket for both IPv6 and IPv4 on all interfaces. IPv4 peers appear as mapped IPv6
-        /// addresses.</summary>
+        /// addresses. On a system without IPv6 it is an IPv4 socket, and they appear as IPv4 addresses.</summary>
         /// <param name="port">The port; 0 means any free port.</param>
         /// <param name="backend">How to call the system.</param>
         /// <exception cref="SocketException">The port cannot be bound.</exception>
         public static UdpSocket BindDualMode(int port, UdpBackend backend = UdpBackend.Automatic)
         {
-            Socket socket = new Socket(AddressFamily.InterNetworkV6, SocketType.Dgram, ProtocolType.Udp);
             try
             {
-                socket.DualMode = true;
+                Socket socket = new Socket(AddressFamily.InterNetworkV6, SocketType.Dgram, ProtocolType.Udp);
+                return Bind(socket, new IPEndPoint(IPAddress.IPv6Any, port), backend, dualMode: true);
             }
-            catch
+            catch (SocketException error) when (error.SocketErrorCode == SocketError.AddressFamilyNotSupported
+                || error.SocketErrorCode == SocketError.ProtocolFamilyNotSupported
+                || error.SocketErrorCode == SocketError.ProtocolNotSupported
+                || error.SocketErrorCode == SocketError.AddressNotAvailable)
             {
-                socket.Dispose();
-                throw;
+                return Bind(new IPEndPoint(IPAddress.Any, port), backend);
             }
-
-            return Bind(socket, new IPEndPoint(IPAddress.IPv6Any, port), backend);
         }
 
         /// <summary>Receives a datagram if there is one. Never blocks.</summary>
@@ -363,10 +363,16 @@ namespace Blockyard.Sockets
             }
         }
 
-        private static UdpSocket Bind(Socket socket, IPEndPoint local, UdpBackend backend)
+        private static UdpSocket Bind(
+            Socket socket, IPEndPoint local, UdpBackend backend, bool dualMode = false)
         {
             try
             {
+                if (dualMode)
+                {
+                    socket.DualMode = true;
+                }
+
                 // Mono lets UDP sockets share addresses by default, and then the kernel may assign the same free port
                 // twice.
                 socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, false);
