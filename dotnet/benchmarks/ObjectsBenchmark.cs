@@ -14,8 +14,13 @@ namespace Blockyard.Benchmarks
         /// <summary>A suffix of a kind: the same in small pages that are not copied into place.</summary>
         private const string ByFaults = "-by-faults";
 
+        /// <summary>A suffix of a kind: nothing is written to the items, as in the article's own test.</summary>
+        private const string Untouched = "-untouched";
+
         internal static void Run(string kind, int count)
         {
+            bool touch = !kind.EndsWith(Untouched, StringComparison.Ordinal);
+            kind = touch ? kind : kind.Substring(0, kind.Length - Untouched.Length);
             if (kind.EndsWith(InSmallPages, StringComparison.Ordinal))
             {
                 kind = kind.Substring(0, kind.Length - InSmallPages.Length);
@@ -30,12 +35,12 @@ namespace Blockyard.Benchmarks
             }
 
             ProcessCost cost = new ProcessCost();
-            object keep = Make(kind, count);
+            object keep = Make(kind, count, touch);
             cost.Print();
             GC.KeepAlive(keep);
         }
 
-        private static object Make(string kind, int count)
+        private static object Make(string kind, int count, bool touch)
         {
             switch (kind)
             {
@@ -62,7 +67,9 @@ namespace Blockyard.Benchmarks
                 case "boxed-packed":
                     return Boxed<EntityPacked>(count);
                 case "unmanaged":
-                    return Unmanaged(new List<Ptr<EntityStruct>>(), count);
+                    return Unmanaged(new List<Ptr<EntityStruct>>(), count, touch);
+                case "unmanaged-unzeroed":
+                    return Unmanaged(new List<Ptr<EntityStruct>>(), count, touch, zeroed: false);
                 case "unmanaged-packed":
                     return Unmanaged(new List<Ptr<EntityPacked>>(), count);
                 case "unmanaged-presized":
@@ -85,34 +92,12 @@ namespace Blockyard.Benchmarks
                     }
 
                     return named;
-                case "pages-alone":
-                    return Pages<EntityStruct>(count);
                 case "wrapped":
-                    WrappedAllocator<EntityWrapper> wrapped =
-                        new WrappedAllocator<EntityWrapper>(
-                            sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
-                    List<EntityWrapper> wrappers = new List<EntityWrapper>();
-                    for (int i = 0; i < count; i++)
-                    {
-                        EntityWrapper entity = wrapped.Allocate();
-                        entity.Id = (ulong)i;
-                        wrappers.Add(entity);
-                    }
-
-                    return (wrapped, wrappers);
+                    return Wrapped(count, touch, zeroed: true);
+                case "wrapped-unzeroed":
+                    return Wrapped(count, touch, zeroed: false);
                 case "article":
-                    ArticleAllocator<EntityWrapper> article =
-                        new ArticleAllocator<EntityWrapper>(
-                            sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
-                    List<EntityWrapper> articles = new List<EntityWrapper>();
-                    for (int i = 0; i < count; i++)
-                    {
-                        EntityWrapper entity = article.Allocate();
-                        entity.Id = (ulong)i;
-                        articles.Add(entity);
-                    }
-
-                    return (article, articles);
+                    return Article(count, touch);
                 default:
                     throw new ArgumentException("No kind of object is called " + kind + ".");
             }
@@ -155,14 +140,56 @@ namespace Blockyard.Benchmarks
             return items;
         }
 
-        private static object Unmanaged<T>(List<Ptr<T>> items, int count)
+        private static object Unmanaged<T>(List<Ptr<T>> items, int count, bool touch = true, bool zeroed = true)
             where T : unmanaged, IEntity
         {
-            UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>();
+            UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>(zeroed: zeroed);
             for (int i = 0; i < count; i++)
             {
                 Ptr<T> item = allocator.AllocatePtr();
-                item.Value.Id = (ulong)i;
+                if (touch)
+                {
+                    item.Value.Id = (ulong)i;
+                }
+
+                items.Add(item);
+            }
+
+            return (allocator, items);
+        }
+
+        private static object Wrapped(int count, bool touch, bool zeroed)
+        {
+            WrappedAllocator<EntityWrapper> allocator = new WrappedAllocator<EntityWrapper>(
+                sizeof(EntityStruct), pointer => new EntityWrapper(pointer), zeroed: zeroed);
+            List<EntityWrapper> items = new List<EntityWrapper>();
+            for (int i = 0; i < count; i++)
+            {
+                EntityWrapper item = allocator.Allocate();
+                if (touch)
+                {
+                    item.Id = (ulong)i;
+                }
+
+                items.Add(item);
+            }
+
+            return (allocator, items);
+        }
+
+        private static object Article(int count, bool touch)
+        {
+            ArticleAllocator<EntityWrapper> allocator = new ArticleAllocator<EntityWrapper>(
+                sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
+            List<EntityWrapper> items = new List<EntityWrapper>();
+            for (int i = 0; i < count; i++)
+            {
+                EntityWrapper item = allocator.Allocate();
+                if (touch)
+                {
+                    item.Id = (ulong)i;
+                }
+
                 items.Add(item);
             }
 
@@ -178,20 +205,6 @@ namespace Blockyard.Benchmarks
             }
 
             return items;
-        }
-
-        /// <summary>Writes no items: the cost of the kernel for the pages that any allocator would need.</summary>
-        private static object Pages<T>(int count)
-            where T : unmanaged
-        {
-            const int ItemsPerBlock = 32768;
-            UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>(ItemsPerBlock, zeroed: false);
-            for (int left = count; left > 0; left -= ItemsPerBlock)
-            {
-                allocator.AllocateSpan(Math.Min(left, ItemsPerBlock));
-            }
-
-            return allocator;
         }
 
         /// <summary>A list of pointers outside the collected heap, which grows without copying.</summary>
@@ -234,6 +247,7 @@ namespace Blockyard.Benchmarks
             private readonly Func<IntPtr, TWrapper> wrap;
             private readonly int typeSize;
             private readonly int blockSize;
+            private IntPtr block;
             private int next;
 
             internal ArticleAllocator(int typeSize, Func<IntPtr, TWrapper> wrap, int blockSize = 32768)
@@ -248,13 +262,12 @@ namespace Blockyard.Benchmarks
             {
                 if (next == blockSize)
                 {
-                    blocks.Add(Marshal.AllocHGlobal(typeSize * blockSize));
+                    block = Marshal.AllocHGlobal(typeSize * blockSize);
+                    blocks.Add(block);
                     next = 0;
                 }
 
-                IntPtr item = IntPtr.Add(blocks[blocks.Count - 1], next * typeSize);
-                next++;
-                return wrap(item);
+                return wrap(IntPtr.Add(block, next++ * typeSize));
             }
         }
     }

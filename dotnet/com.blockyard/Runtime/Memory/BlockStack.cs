@@ -8,8 +8,8 @@ namespace Blockyard.Memory
     /// gets a block of its own size. <see cref="Rewind"/> keeps blocks, and they are used again in order. Overhead: 16
     /// bytes of table per block, and the end of a block that a larger request did not fit into. On Linux, blocks beyond
     /// the first 2 MiB are cut from slabs of <see cref="SlabMemory"/>. Each slab is as large as all before it, up to 64
-    /// MiB. Only the blocks that were cut from a slab use memory, plus the rest of a huge page
-    /// (<see cref="SlabPages"/>) behind the last of them.
+    /// MiB. Pages of a slab come with their first use. If the owner wants zeros and its items were written so far, those
+    /// of the next block are populated in advance (<see cref="SlabPages"/>), which costs less.
     /// </remarks>
     internal sealed unsafe class BlockStack
     {
@@ -18,6 +18,7 @@ namespace Blockyard.Memory
 
         private readonly long blockSize;
         private readonly int blockAlignment;
+        private readonly bool zeroed;
         private Block[] blocks = new Block[4];
         private Slab[] slabs = Array.Empty<Slab>();
         private int slabCount;
@@ -25,13 +26,21 @@ namespace Blockyard.Memory
         private byte* slabLimit;
         private byte* slabTaken;
         private byte* slabUsable;
+
+        /// <summary>The last whole page of the newest block that was cut from a slab. It is never populated in advance,
+        /// so it is present when the program wrote to the block.</summary>
+        private byte* probe;
         private int count;
         private int current = -1;
         private long reserved;
         private long usedBefore;
 
-        internal BlockStack(long blockSize, int blockAlignment)
+        /// <param name="blockSize">Bytes per block.</param>
+        /// <param name="blockAlignment">The alignment of blocks, in bytes.</param>
+        /// <param name="zeroed">Whether the owner hands out zeroed memory, by <see cref="Clear"/>.</param>
+        internal BlockStack(long blockSize, int blockAlignment, bool zeroed)
         {
+            this.zeroed = zeroed;
             this.blockSize = blockSize;
             this.blockAlignment = blockAlignment;
         }
@@ -42,6 +51,9 @@ namespace Blockyard.Memory
         /// <summary>The end of the current block; null before the first block and after
         /// <see cref="FreeAll"/>.</summary>
         internal byte* Limit;
+
+        /// <summary>The current block is known to be zero from here on. Null when the owner wants no zeros.</summary>
+        internal byte* DirtyEnd;
 
         internal int Count => count;
 
@@ -71,22 +83,49 @@ namespace Blockyard.Memory
             return start;
         }
 
+        /// <summary>Clears new memory that the owner hands out, unless it is zero already or need not be.</summary>
+        internal void Clear(byte* start, long size)
+        {
+            if (start < DirtyEnd)
+            {
+                RawMemory.Clear(start, Math.Min(size, DirtyEnd - start));
+            }
+        }
+
+        /// <summary>Takes back what was handed out last, from this address on.</summary>
+        internal void TakeBack(byte* start)
+        {
+            if (zeroed && Cursor > DirtyEnd)
+            {
+                DirtyEnd = Cursor;
+            }
+
+            Cursor = start;
+        }
+
         /// <summary>Goes back to a mark, or with null to the start. The blocks after it are kept.</summary>
         internal void Rewind(Mark? place)
         {
             Mark mark = place ?? new Mark(-1, null);
             int target = Math.Max(mark.Block, count == 0 ? -1 : 0);
-            for (int i = current; i > target; i--)
+            if (target < 0)
             {
-                usedBefore -= blocks[i - 1].Used;
+                return;
             }
 
-            current = target;
-            if (current >= 0)
+            Leave();
+            for (int i = current; i >= target; i--)
             {
-                Limit = blocks[current].Start + blocks[current].Size;
-                Cursor = mark.Block < 0 ? blocks[current].Start : mark.Cursor;
+                usedBefore -= i > target ? blocks[i - 1].Used : 0;
+                byte* end = blocks[i].Start + blocks[i].Used;
+                if (zeroed && end > blocks[i].DirtyEnd)
+                {
+                    blocks[i].DirtyEnd = end;
+                }
             }
+
+            Enter(target);
+            Cursor = mark.Block < 0 ? Cursor : mark.Cursor;
         }
 
         internal void FreeAll()
@@ -107,6 +146,7 @@ namespace Blockyard.Memory
             slabCount = 0;
             slabCursor = null;
             slabLimit = null;
+            probe = null;
             count = 0;
             current = -1;
             reserved = 0;
@@ -114,6 +154,7 @@ namespace Blockyard.Memory
             usedBefore = 0;
             Cursor = null;
             Limit = null;
+            DirtyEnd = null;
         }
 
         private void Advance(long size, int alignment)
@@ -127,13 +168,25 @@ namespace Blockyard.Memory
 
             if (current >= 0)
             {
-                blocks[current].Used = (long)Cursor - (long)blocks[current].Start;
+                Leave();
                 usedBefore += blocks[current].Used;
             }
 
-            current = next;
-            Cursor = blocks[next].Start;
-            Limit = Cursor + blocks[next].Size;
+            Enter(next);
+        }
+
+        private void Leave()
+        {
+            blocks[current].Used = (long)Cursor - (long)blocks[current].Start;
+            blocks[current].DirtyEnd = DirtyEnd;
+        }
+
+        private void Enter(int block)
+        {
+            current = block;
+            Cursor = blocks[block].Start;
+            Limit = Cursor + blocks[block].Size;
+            DirtyEnd = blocks[block].DirtyEnd;
         }
 
         private void Insert(int at, long size)
@@ -149,7 +202,8 @@ namespace Blockyard.Memory
             byte* raw = cut == null ? RawMemory.Allocate(bytes) : null;
             Array.Copy(blocks, at, blocks, at + 1, count - at);
             byte* start = RawMemory.Align(cut == null ? raw : cut, blockAlignment);
-            blocks[at] = new Block { Raw = raw, Start = start, Size = size };
+            byte* dirtyEnd = !zeroed ? null : cut == null ? start + size : start;
+            blocks[at] = new Block { Raw = raw, Start = start, Size = size, DirtyEnd = dirtyEnd };
             count++;
             reserved += bytes;
         }
@@ -187,7 +241,17 @@ namespace Blockyard.Memory
             byte* cut = slabCursor;
             byte* next = cut + Rounded(bytes);
             slabCursor = next < slabLimit ? next : slabLimit;
-            BytesInHugePages += SlabPages.Prepare(cut, bytes, ref slabTaken, slabUsable, reserved);
+            bool isWritten = probe != null && SlabMemory.IsResident(probe);
+            probe = (byte*)((ulong)(cut + bytes) & ~(ulong)(SlabMemory.SmallPage - 1)) - SlabMemory.SmallPage;
+            if (probe <= cut)
+            {
+                probe = null;
+            }
+            else if (isWritten && zeroed)
+            {
+                BytesInHugePages += SlabPages.Prepare(cut, probe - cut, ref slabTaken, slabUsable, reserved);
+            }
+
             return cut;
         }
 
@@ -241,6 +305,7 @@ namespace Blockyard.Memory
             internal byte* Start;
             internal long Size;
             internal long Used;
+            internal byte* DirtyEnd;
         }
     }
 }

@@ -96,11 +96,14 @@ namespace Blockyard.Memory
             madvise(start, (UIntPtr)(ulong)bytes, advice) == 0;
 
         /// <summary>Whether a piece is a huge page: only its beginning was written, and its end is resident.</summary>
-        internal static bool IsWholePieceResident(byte* piece)
+        internal static bool IsWholePieceResident(byte* piece) => IsResident(piece + Unit - LargestSmallPage);
+
+        /// <summary>Whether a page was populated or used.</summary>
+        /// <param name="page">A multiple of <see cref="SmallPage"/>.</param>
+        internal static bool IsResident(byte* page)
         {
             byte resident = 0;
-            byte* last = piece + Unit - LargestSmallPage;
-            return mincore(last, (UIntPtr)(ulong)SmallPage, &resident) == 0 && (resident & 1) != 0;
+            return mincore(page, (UIntPtr)(ulong)SmallPage, &resident) == 0 && (resident & 1) != 0;
         }
 
         /// <summary>CPU time of the calling thread. Unlike wall-clock time it does not include other

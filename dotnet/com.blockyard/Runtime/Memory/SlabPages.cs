@@ -37,8 +37,8 @@ namespace Blockyard.Memory
 
         /// <summary>Populates the pages of a block. Never throws: a page that could not be populated comes with its
         /// first use.</summary>
-        /// <param name="block">The block.</param>
-        /// <param name="bytes">Its size.</param>
+        /// <param name="block">The block. A page that it shares with the one before it is left out.</param>
+        /// <param name="bytes">The part to populate.</param>
         /// <param name="taken">The end of the populated part of the slab; moves forward.</param>
         /// <param name="usable">The end of the blocks that will be cut from the slab. Huge pages are requested only
         /// below it.</param>
@@ -52,7 +52,7 @@ namespace Blockyard.Memory
             }
 
             long end = WholePages((long)block + bytes);
-            long at = Math.Max((long)block & ~(SlabMemory.SmallPage - 1), (long)taken);
+            long at = Math.Max(WholePages((long)block), (long)taken);
             long huge = 0;
             while (at < end)
             {

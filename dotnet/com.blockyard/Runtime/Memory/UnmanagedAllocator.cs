@@ -42,7 +42,8 @@ namespace Blockyard.Memory
 
         /// <summary>Creates an allocator. It holds no memory before the first item.</summary>
         /// <param name="itemsPerBlock">Items per block, at least 1.</param>
-        /// <param name="zeroed">Whether new items are set to zero.</param>
+        /// <param name="zeroed">Whether new items are zero. On Linux most memory is zero when it comes from the system
+        /// and is not written again. False also never populates pages in advance.</param>
         /// <param name="alignment">Bytes, a power of two up to 16,384; 0 means the type's own. It applies to each item
         /// and to the first of each span.</param>
         /// <exception cref="ArgumentOutOfRangeException">A count below 1, a block that is too large, or an invalid
@@ -66,7 +67,7 @@ namespace Blockyard.Memory
             ItemsPerBlock = itemsPerBlock;
             this.zeroed = zeroed;
             stride = (sizeof(T) + Alignment - 1) & ~(Alignment - 1);
-            memory = new BlockStack((long)stride * itemsPerBlock, Alignment);
+            memory = new BlockStack((long)stride * itemsPerBlock, Alignment, zeroed);
             source = MemorySource.Register(this);
             handles = new HandleTable(source.Seed);
         }
@@ -129,10 +130,7 @@ namespace Blockyard.Memory
 
             byte* start = TakeBytes((long)sizeof(T) * count, Alignment);
             live += count;
-            if (zeroed)
-            {
-                RawMemory.Clear(start, (long)sizeof(T) * count);
-            }
+            memory.Clear(start, (long)sizeof(T) * count);
 
             return new Span<T>(start, count);
         }
@@ -222,7 +220,7 @@ namespace Blockyard.Memory
                 return false;
             }
 
-            memory.Cursor = item;
+            memory.TakeBack(item);
             GiveUp(1);
             return true;
         }
@@ -347,7 +345,7 @@ namespace Blockyard.Memory
             }
 
             live++;
-            if (zeroed)
+            if ((ulong)item < (ulong)blocks.DirtyEnd)
             {
                 *(T*)item = default;
             }

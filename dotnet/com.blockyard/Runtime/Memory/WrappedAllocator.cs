@@ -3,7 +3,7 @@ using System.Diagnostics;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Allocates cleared items in large unmanaged blocks and returns a wrapper around the pointer to
+    /// <summary>Allocates items in large unmanaged blocks and returns a wrapper around the pointer to
     /// each.</summary>
     /// <remarks>
     /// For a readonly struct that wraps a pointer and implements an interface over it. Most of the cost of an item is
@@ -26,9 +26,11 @@ namespace Blockyard.Memory
         /// of 16, so a size that is a multiple of the type's alignment keeps every item aligned.</param>
         /// <param name="wrapperCreator">Makes a wrapper from the address of an item.</param>
         /// <param name="blockSize">Items per block, at least 1.</param>
+        /// <param name="zeroed">Whether new items are zero, as for <see cref="UnmanagedAllocator{T}"/>.</param>
         /// <exception cref="ArgumentOutOfRangeException">A size below 1.</exception>
         /// <exception cref="ArgumentNullException">No delegate.</exception>
-        public WrappedAllocator(int typeSize, Func<IntPtr, TWrapper> wrapperCreator, int blockSize = 32768)
+        public WrappedAllocator(
+            int typeSize, Func<IntPtr, TWrapper> wrapperCreator, int blockSize = 32768, bool zeroed = true)
         {
             if (typeSize < 1 || blockSize < 1 || wrapperCreator == null)
             {
@@ -42,7 +44,7 @@ namespace Blockyard.Memory
 
             this.typeSize = typeSize;
             this.wrapperCreator = wrapperCreator;
-            memory = new BlockStack((long)typeSize * blockSize, 16);
+            memory = new BlockStack((long)typeSize * blockSize, 16, zeroed);
         }
 
         /// <summary>Reports an allocator that was not disposed. It does not free the memory, because wrappers may still
@@ -61,7 +63,7 @@ namespace Blockyard.Memory
             disposed ? 0 : live, live, live, memory.Count, memory.BytesReserved, memory.BytesUsed,
             memory.BytesInHugePages, 0, 0);
 
-        /// <summary>Allocates an item, sets its bytes to zero and returns a wrapper around it.</summary>
+        /// <summary>Allocates an item and returns a wrapper around it.</summary>
         /// <exception cref="OutOfMemoryException">The runtime has no memory for another block. The allocator is
         /// unchanged.</exception>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
@@ -82,7 +84,11 @@ namespace Blockyard.Memory
                 memory.Cursor = item + typeSize;
             }
 
-            new Span<byte>(item, typeSize).Clear();
+            if ((ulong)item < (ulong)memory.DirtyEnd)
+            {
+                new Span<byte>(item, typeSize).Clear();
+            }
+
             TWrapper wrapper = wrapperCreator((IntPtr)item);
             live++;
             return wrapper;

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.IO;
 using Blockyard.Memory;
 using NUnit.Framework;
 
@@ -9,6 +10,8 @@ namespace Blockyard.Tests
     [TestFixture]
     public unsafe class SlabTests
     {
+        private const long MiB = 1024 * 1024;
+
         [TestCase(0, 5000)]
         [TestCase(64, 5000)]
         [TestCase(4096, 5000)]
@@ -48,6 +51,85 @@ namespace Blockyard.Tests
 
             // A page that two blocks share is copied only once, because a second copy fails.
             Assert.AreEqual(copies, PageCopies.IsAvailable);
+        }
+
+        [TestCase(true)]
+        [TestCase(false)]
+        public void items_that_are_not_written_use_no_memory(bool zeroed)
+        {
+            using UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>(zeroed: zeroed);
+            using WrappedAllocator<IntPtr> wrapped =
+                new WrappedAllocator<IntPtr>(sizeof(Item), pointer => pointer, zeroed: zeroed);
+            long before = Resident();
+            for (int i = 0; i < 64 * MiB / sizeof(Item); i++)
+            {
+                allocator.AllocatePtr();
+                wrapped.Allocate();
+            }
+
+            Assert.Less(Resident() - before, 16 * MiB);
+        }
+
+        [Test]
+        public void without_zeroing_no_page_comes_before_its_items_are_written()
+        {
+            using UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>(zeroed: false);
+            for (int i = 0; i < 32 * MiB / sizeof(Item); i++)
+            {
+                allocator.Allocate().First = i;
+            }
+
+            long before = Resident();
+            for (int i = 0; i < 64 * MiB / sizeof(Item); i++)
+            {
+                allocator.AllocatePtr();
+            }
+
+            Assert.Less(Resident() - before, 8 * MiB);
+        }
+
+        [Test]
+        public void pages_are_populated_in_advance_while_items_are_written_and_no_longer()
+        {
+            using UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>();
+            for (int i = 0; i < 32 * MiB / sizeof(Item); i++)
+            {
+                allocator.Allocate().First = i;
+            }
+
+            long before = Resident();
+            for (int i = 0; i < 64 * MiB / sizeof(Item); i++)
+            {
+                allocator.AllocatePtr();
+            }
+
+            Assert.Less(Resident() - before, 8 * MiB);
+        }
+
+        [Test]
+        public void what_was_written_is_zero_again_after_a_reset_a_scope_and_a_taking_back()
+        {
+            using UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>(itemsPerBlock: 50000);
+            Random random = new Random(8);
+            for (int round = 0; round < 12; round++)
+            {
+                Use(allocator, random.Next(300000));
+                using (allocator.BeginScope())
+                {
+                    Use(allocator, random.Next(300000));
+                }
+
+                Ptr<Item> last = allocator.AllocatePtr();
+                last.Value.First = 1;
+                Assert.IsTrue(allocator.TryTakeBack(last));
+                Use(allocator, random.Next(100000));
+                foreach (Item item in allocator.AllocateSpan(random.Next(200000)))
+                {
+                    Assert.IsTrue((item.First | item.Second | item.Third) == 0);
+                }
+
+                allocator.Reset();
+            }
         }
 
         [Test]
@@ -133,6 +215,30 @@ namespace Blockyard.Tests
             }
 
             list.Dispose();
+        }
+
+        private static void Use(UnmanagedAllocator<Item> allocator, int count)
+        {
+            for (int i = 0; i < count; i++)
+            {
+                ref Item item = ref allocator.Allocate();
+                if ((item.First | item.Second | item.Third) != 0)
+                {
+                    Assert.Fail("item " + i + " is not zero");
+                }
+
+                item = new Item { First = 1, Second = 2, Third = 3 };
+            }
+        }
+
+        private static long Resident()
+        {
+            if (!File.Exists("/proc/self/statm"))
+            {
+                Assert.Ignore("this system does not tell how much memory a process has");
+            }
+
+            return long.Parse(File.ReadAllText("/proc/self/statm").Split(' ')[1]) * Environment.SystemPageSize;
         }
 
         private struct Item
