@@ -6,7 +6,7 @@ namespace Blockyard.Benchmarks
     internal static class Program
     {
         private const string Usage =
-            "usage: Benchmarks objects KIND COUNT | lifetimes LAYOUT | containers ROUNDS | study DIR"
+            "usage: Benchmarks objects KIND COUNT | lifetimes LAYOUT | containers ROUNDS | study DIR [once|prepared]"
             + " | packets ADDRESS | outbound FIRST-ADDRESS DEVICE | frame ADDRESS CLIENTS";
 
         private static int Main(string[] args)
@@ -22,8 +22,8 @@ namespace Blockyard.Benchmarks
                 case "containers" when args.Length == 2:
                     ContainersBenchmark.Run(int.Parse(args[1]));
                     break;
-                case "study" when args.Length == 2:
-                    LifetimesStudy.Run(args[1]);
+                case "study" when args.Length == 2 || args.Length == 3:
+                    LifetimesStudy.Run(args[1], args.Length == 3 ? args[2] : null);
                     break;
                 case "packets" when args.Length == 2:
                     PacketsBenchmark.Run(args[1]);

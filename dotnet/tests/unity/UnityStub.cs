@@ -136,6 +136,160 @@ namespace Unity.Collections
     }
 }
 
+namespace AOT
+{
+    [AttributeUsage(AttributeTargets.Method)]
+    public sealed class MonoPInvokeCallbackAttribute : Attribute
+    {
+        public MonoPInvokeCallbackAttribute(Type type)
+        {
+            _ = type;
+        }
+    }
+}
+
+namespace Unity.Collections
+{
+    using System.Runtime.InteropServices;
+
+    public static class AllocatorManager
+    {
+        private const int FirstUserIndex = 64;
+
+        private static readonly List<(IntPtr State, TryFunction Function)> Registered =
+            new List<(IntPtr State, TryFunction Function)>();
+
+        public delegate int TryFunction(IntPtr allocatorState, ref Block block);
+
+        public interface IAllocator : IDisposable
+        {
+            TryFunction Function { get; }
+
+            AllocatorHandle Handle { get; set; }
+
+            Allocator ToAllocator { get; }
+
+            bool IsCustomAllocator { get; }
+
+            bool IsAutoDispose { get; }
+
+            int Try(ref Block block);
+        }
+
+        internal static AllocatorHandle Register(IntPtr state, TryFunction function)
+        {
+            Registered.Add((state, function));
+            return new AllocatorHandle { Index = FirstUserIndex + Registered.Count - 1 };
+        }
+
+        internal static IntPtr Call(AllocatorHandle handle, IntPtr pointer, int had, int items, int size)
+        {
+            (IntPtr state, TryFunction function) = Registered[handle.Index - FirstUserIndex];
+            Block block = default;
+            block.Range = new Range { Pointer = pointer, Items = items, Allocator = handle };
+            block.BytesPerItem = size;
+            block.AllocatedItems = had;
+            block.Alignment = 64;
+            return function(state, ref block) == 0
+                ? block.Range.Pointer
+                : throw new ArgumentException("failed to allocate");
+        }
+
+        public struct AllocatorHandle : IDisposable
+        {
+            internal int Index;
+
+            public readonly Allocator ToAllocator => (Allocator)Index;
+
+            public readonly bool IsCustomAllocator => Index >= FirstUserIndex;
+
+            public void Dispose() => Registered[Index - FirstUserIndex] = default;
+        }
+
+        public struct Range
+        {
+            public IntPtr Pointer;
+            public int Items;
+            public AllocatorHandle Allocator;
+        }
+
+        public struct Block
+        {
+            public Range Range;
+            public int BytesPerItem;
+            public int AllocatedItems;
+            public byte Log2Alignment;
+
+            public readonly long Bytes => (long)BytesPerItem * Range.Items;
+
+            public readonly long AllocatedBytes => (long)BytesPerItem * AllocatedItems;
+
+            public int Alignment
+            {
+                readonly get => 1 << Log2Alignment;
+                set => Log2Alignment = (byte)Math.Log(value, 2);
+            }
+        }
+    }
+
+    public unsafe struct AllocatorHelper<T> : IDisposable
+        where T : unmanaged, AllocatorManager.IAllocator
+    {
+        private readonly T* allocator;
+
+        public AllocatorHelper(Allocator backing)
+        {
+            _ = backing;
+            allocator = (T*)Marshal.AllocHGlobal(sizeof(T));
+            *allocator = default;
+            allocator->Handle = AllocatorManager.Register((IntPtr)allocator, allocator->Function);
+        }
+
+        public ref T Allocator => ref *allocator;
+
+        public void Dispose() => Marshal.FreeHGlobal((IntPtr)allocator);
+    }
+
+    public unsafe struct NativeList<T> : IDisposable
+        where T : unmanaged
+    {
+        private readonly AllocatorManager.AllocatorHandle handle;
+        private T* items;
+
+        public NativeList(int initialCapacity, AllocatorManager.AllocatorHandle allocator)
+        {
+            handle = allocator;
+            items = (T*)AllocatorManager.Call(handle, IntPtr.Zero, 0, initialCapacity, sizeof(T));
+            Length = 0;
+            Capacity = initialCapacity;
+        }
+
+        public int Length { get; private set; }
+
+        public int Capacity { get; private set; }
+
+        public T this[int index] => items[index];
+
+        public void Add(in T item)
+        {
+            if (Length == Capacity)
+            {
+                int more = Capacity * 2;
+                items = (T*)AllocatorManager.Call(handle, (IntPtr)items, Capacity, more, sizeof(T));
+                Capacity = more;
+            }
+
+            items[Length++] = item;
+        }
+
+        public void Dispose()
+        {
+            AllocatorManager.Call(handle, (IntPtr)items, Capacity, 0, sizeof(T));
+            items = null;
+        }
+    }
+}
+
 namespace Unity.Collections.LowLevel.Unsafe
 {
     [AttributeUsage(AttributeTargets.Field)]

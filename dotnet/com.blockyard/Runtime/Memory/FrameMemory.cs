@@ -6,8 +6,9 @@ using System.Threading;
 namespace Blockyard.Memory
 {
     /// <summary>Where frames end, for <see cref="Lifetime.Temp"/> and <see cref="Lifetime.TempJob"/>.</summary>
-    /// <remarks>A thread that never ends a frame is safe: its Temp blocks overflow into TempJob until the thread
-    /// ends.</remarks>
+    /// <remarks>A thread that never ends a frame is safe: its Temp blocks overflow into TempJob until the thread ends.
+    /// The memory of a thread that has ended is freed when others start, after some frames, or by the
+    /// collector.</remarks>
     public static class FrameMemory
     {
         private static long framesEnded;
@@ -50,13 +51,20 @@ namespace Blockyard.Memory
         /// <summary>
         /// Ends the program's frame. The one thread that owns the frame calls it. It calls
         /// <see cref="EndThreadFrame"/>, ages TempJob by one frame, and reports each block that is older than
-        /// <see cref="TempJobFrames"/> once; such blocks stay valid.
+        /// <see cref="TempJobFrames"/> once; such blocks stay valid. Once per 64 frames it gives back the memory of
+        /// threads that have ended, and what TempJob has not needed meanwhile: at most 16 MiB.
         /// </summary>
         public static void EndFrame()
         {
             long tempBytes = ThreadMemory.Current.EndFrame();
             long ended = Interlocked.Increment(ref framesEnded);
             BlockTracker.ReportOverdue(ended, tempJobFrames);
+            if (ended % JobRegion.FramesBetweenReturns == 0)
+            {
+                ThreadMemory.FreeEnded();
+                JobRegion.GiveBackUnneeded();
+            }
+
 #if NET8_0_OR_GREATER
             if (AllocationCounts.AreOn)
             {

@@ -11,7 +11,8 @@ namespace Blockyard.Memory
     /// and counts its own allocations and frees without atomics, in <see cref="ThreadState.JobLive"/>. Other threads
     /// count their frees in <see cref="Remote"/>, which starts at <see cref="Bias"/> so that it cannot reach zero while
     /// the region is owned. When the owner retires the region, it subtracts the bias and adds the number of live
-    /// blocks. The thread that brings the count to zero returns the region to the pool.
+    /// blocks. The thread that brings the count to zero returns the region to the pool. The pool gives back what no
+    /// thread has needed for <see cref="FramesBetweenReturns"/> frames, and a region for each thread that has ended.
     /// </remarks>
     [StructLayout(LayoutKind.Explicit, Size = HeaderSize)]
     internal unsafe struct JobRegion
@@ -22,13 +23,27 @@ namespace Blockyard.Memory
         /// <summary>A block that needs more than this gets a region of its own.</summary>
         internal const int LargestShared = Size / 4;
 
-        private const int RegionsPerSlab = 16;
+        /// <summary>Frames after which the pool gives back what was not needed meanwhile: one second.</summary>
+        internal const int FramesBetweenReturns = 64;
+
+        /// <summary>Regions that stay in the pool when threads end: 4 MiB.</summary>
+        private const int KeptForThreads = 16;
+
+        /// <summary>The most regions that one call gives back, because each takes a system call.</summary>
+        private const int MostAtOnce = 64;
+
         private const int Bias = 1 << 30;
         private const ulong Mask = ~((ulong)Size - 1);
 
         // The fields that are set once and the word that other threads count in lie on separate cache lines.
         [FieldOffset(12)]
         internal bool IsTracked;
+
+        /// <summary>Whether it is for many blocks. Others are freed with their only one.</summary>
+        [FieldOffset(13)]
+        internal bool IsShared;
+
+        /// <summary>The runtime's block that it lies in; null for pages of the system.</summary>
         [FieldOffset(16)]
         internal byte* Raw;
         [FieldOffset(24)]
@@ -48,6 +63,8 @@ namespace Blockyard.Memory
         private static readonly HashSet<IntPtr> Tracked = new HashSet<IntPtr>();
         private static volatile bool isAnyTracked;
         private static JobRegion* pool;
+        private static int pooled;
+        private static int fewestPooled;
         private static long held;
 
         /// <summary>Bytes that all regions hold, including pooled ones.</summary>
@@ -63,13 +80,7 @@ namespace Blockyard.Memory
         {
             lock (Gate)
             {
-                if (pool == null)
-                {
-                    AddSlab();
-                }
-
-                JobRegion* region = pool;
-                pool = region->Next;
+                JobRegion* region = pool == null ? New() : TakePooled();
                 Open(region, isTracked);
                 return region;
             }
@@ -87,6 +98,34 @@ namespace Blockyard.Memory
             region->Remote = 1;
             Interlocked.Add(ref held, bytes);
             return RawMemory.Align((byte*)region + HeaderSize, alignment);
+        }
+
+        /// <summary>Gives pooled regions back to the system that no thread has needed since the last call.</summary>
+        internal static void GiveBackUnneeded()
+        {
+            lock (Gate)
+            {
+                GiveBack(Math.Min(fewestPooled, MostAtOnce), keep: 0);
+                fewestPooled = pooled;
+            }
+        }
+
+        /// <summary>Gives pooled regions back to the system, one for each thread that has ended.</summary>
+        internal static void GiveBackOfThreads(int threads)
+        {
+            lock (Gate)
+            {
+                GiveBack(threads, KeptForThreads);
+            }
+        }
+
+        /// <summary>Gives all pooled regions back to the system, before the program's domain ends.</summary>
+        internal static void GiveBackAll()
+        {
+            lock (Gate)
+            {
+                GiveBack(int.MaxValue, keep: 0);
+            }
         }
 
         /// <summary>Makes a region empty.</summary>
@@ -173,28 +212,57 @@ namespace Blockyard.Memory
             lock (Gate)
             {
                 Tracked.Remove((IntPtr)region);
-                if (region->Raw == null)
+                if (region->IsShared)
                 {
                     region->Next = pool;
                     pool = region;
+                    pooled++;
                     return;
                 }
             }
 
-            Interlocked.Add(ref held, -region->Bytes);
-            RawMemory.Free(region->Raw);
+            Free(region);
         }
 
-        private static void AddSlab()
+        private static JobRegion* TakePooled()
         {
-            const long Bytes = (long)Size * (RegionsPerSlab + 1);
-            byte* first = RawMemory.Align(RawMemory.Allocate(Bytes), Size);
-            Interlocked.Add(ref held, Bytes);
-            for (int i = RegionsPerSlab - 1; i >= 0; i--)
+            JobRegion* region = pool;
+            pool = region->Next;
+            pooled--;
+            fewestPooled = Math.Min(fewestPooled, pooled);
+            return region;
+        }
+
+        private static void GiveBack(int most, int keep)
+        {
+            for (int i = 0; i < most && pooled > keep; i++)
             {
-                JobRegion* region = (JobRegion*)(first + ((long)i * Size));
-                *region = new JobRegion { Next = pool };
-                pool = region;
+                Free(TakePooled());
+            }
+        }
+
+        /// <summary>The first region comes from the runtime, because the first use of the system's calls takes
+        /// longer.</summary>
+        private static JobRegion* New()
+        {
+            byte* start = held > 0 && SlabMemory.IsAvailable ? SlabMemory.Take(Size, Size) : null;
+            byte* raw = start == null ? RawMemory.Allocate(2 * Size) : null;
+            JobRegion* region = (JobRegion*)(start == null ? RawMemory.Align(raw, Size) : start);
+            *region = new JobRegion { Raw = raw, Bytes = start == null ? 2 * Size : Size, IsShared = true };
+            Interlocked.Add(ref held, region->Bytes);
+            return region;
+        }
+
+        private static void Free(JobRegion* region)
+        {
+            Interlocked.Add(ref held, -region->Bytes);
+            if (region->Raw == null)
+            {
+                SlabMemory.Give((byte*)region, Size);
+            }
+            else
+            {
+                RawMemory.Free(region->Raw);
             }
         }
     }

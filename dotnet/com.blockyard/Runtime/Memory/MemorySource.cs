@@ -68,6 +68,23 @@ namespace Blockyard.Memory
         /// <summary>The cells of the containers in the allocator.</summary>
         internal SafetyCells Cells => SourceTable.Find(place, generation).Cells;
 
+        /// <summary>Allocates a block of unspecified contents, to build containers of your own.</summary>
+        /// <inheritdoc cref="UnmanagedMemory.Malloc"/>
+        /// <param name="size">Bytes, 0 or more.</param>
+        /// <param name="alignment">A power of two up to <see cref="UnmanagedMemory.LargestAlignment"/>.</param>
+        public void* Malloc(long size, int alignment) => Allocate(RawMemory.CheckedSize(size, alignment), alignment);
+
+        /// <summary>Frees a block of <see cref="Malloc"/>. Null does nothing. An allocator frees it with all
+        /// others.</summary>
+        /// <param name="block">The block.</param>
+        public void Free(void* block)
+        {
+            if (!IsAllocator && block != null)
+            {
+                UnmanagedMemory.Free(block, (Lifetime)(-place));
+            }
+        }
+
         internal byte* Allocate(long size, int alignment) => IsAllocator
             ? SourceTable.Find(place, generation).Take(size, alignment)
             : (byte*)UnmanagedMemory.Malloc(size, alignment, (Lifetime)(-place));
@@ -93,14 +110,6 @@ namespace Blockyard.Memory
             }
 
             return fresh;
-        }
-
-        internal void Free(void* block)
-        {
-            if (!IsAllocator && block != null)
-            {
-                UnmanagedMemory.Free(block, (Lifetime)(-place));
-            }
         }
 
         /// <summary>A cell for a container, which ends at the latest when the source frees its memory.</summary>

@@ -37,6 +37,7 @@ namespace Blockyard.Memory
         private const ulong Copy = 0xC028AA03;
 
         private static readonly Lazy<bool> Opened = new Lazy<bool>(Open);
+        private static readonly Closer AtUnload = new Closer();
         private static int descriptor = -1;
         private static byte* zeros;
         private static int process;
@@ -130,6 +131,21 @@ namespace Blockyard.Memory
                 || error is IOException || error is UnauthorizedAccessException)
             {
                 return false;
+            }
+        }
+
+        /// <summary>Gives back the descriptor and the zeros when the domain ends, which Unity does at each
+        /// reload.</summary>
+        private sealed class Closer
+        {
+            ~Closer()
+            {
+                if (AppDomain.CurrentDomain.IsFinalizingForUnload() && Opened.IsValueCreated && IsAvailable)
+                {
+                    failed = true;
+                    close(descriptor);
+                    SlabMemory.Give(zeros, SourceBytes);
+                }
             }
         }
 

@@ -33,28 +33,28 @@ namespace Blockyard.Memory
 
         internal static long RoundUp(long bytes) => checked(bytes + Unit - 1) & ~(Unit - 1);
 
-        /// <summary>Zeroed memory at a multiple of <see cref="Unit"/>. A page uses no memory before it is
-        /// touched.</summary>
-        /// <param name="bytes">A multiple of <see cref="Unit"/>.</param>
+        /// <summary>Zeroed memory. A page uses no memory before it is touched.</summary>
+        /// <param name="bytes">A multiple of the alignment.</param>
+        /// <param name="alignment">A power of two, and a multiple of every system's pages.</param>
         /// <returns>Null when the system has no memory.</returns>
-        internal static byte* Take(long bytes)
+        internal static byte* Take(long bytes, long alignment = Unit)
         {
-            // Maps one huge page more than needed, and unmaps what lies before and after the aligned part.
-            long mapped = checked(bytes + Unit);
+            // Maps more than needed, and unmaps what lies before and after the aligned part.
+            long mapped = checked(bytes + alignment);
             byte* start = Map(mapped, ReadWrite);
             if (start == null)
             {
                 return null;
             }
 
-            long before = (long)(Unit - ((ulong)start & (ulong)(Unit - 1))) & (Unit - 1);
+            long before = -(long)start & (alignment - 1);
             byte* aligned = start + before;
             if (before > 0)
             {
                 munmap(start, (UIntPtr)(ulong)before);
             }
 
-            munmap(aligned + bytes, (UIntPtr)(ulong)(Unit - before));
+            munmap(aligned + bytes, (UIntPtr)(ulong)(alignment - before));
             return aligned;
         }
 

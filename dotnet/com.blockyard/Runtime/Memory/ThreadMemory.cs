@@ -8,7 +8,8 @@ namespace Blockyard.Memory
 {
     /// <summary>One thread's Temp region and the region that its TempJob blocks come from.</summary>
     /// <remarks>
-    /// Only its thread uses it. The finalizer frees everything after the thread has ended.
+    /// Only its thread uses it. After the thread has ended, everything is freed when more threads start, after some
+    /// frames, or by the finalizer.
     /// <see cref="UnmanagedMemory"/> contains the inlined fast paths, which use <see cref="ThreadState"/>.
     /// </remarks>
     internal sealed unsafe class ThreadMemory
@@ -19,6 +20,11 @@ namespace Blockyard.Memory
         /// <summary>Bytes of persistent blocks that threads without a state freed, negated.</summary>
         internal static long PersistentBytesOfOthers;
 
+        /// <summary>The number of threads at which to look for ended ones again. It is twice that of the last look, so
+        /// that starting a thread costs the same however many there are.</summary>
+        private const int FewestToLook = 4;
+        private static int lookAt = FewestToLook;
+
         /// <summary>The counts of threads that have ended.</summary>
         private static AllocationCounts.Totals ended;
 
@@ -27,13 +33,14 @@ namespace Blockyard.Memory
 
         private readonly List<IntPtr> overflow = new List<IntPtr>(16);
         private readonly ThreadState* state;
+        private readonly Thread thread;
         private readonly string name;
         private long overflowBytes;
         private LifetimeCounters counters;
 
         private ThreadMemory()
         {
-            Thread thread = Thread.CurrentThread;
+            thread = Thread.CurrentThread;
             name = thread.Name ?? "thread " + thread.ManagedThreadId;
             state = (ThreadState*)RawMemory.Allocate(sizeof(ThreadState));
             *state = default;
@@ -41,40 +48,44 @@ namespace Blockyard.Memory
 #if NET8_0_OR_GREATER
             GC.KeepAlive(MemoryEvents.Log);
 #endif
+            bool look;
             lock (Gate)
             {
-                All.RemoveAll(reference => !reference.TryGetTarget(out _));
                 All.Add(new WeakReference<ThreadMemory>(this));
+                look = All.Count >= lookAt;
+            }
+
+            if (look)
+            {
+                FreeEnded();
             }
         }
 
-        /// <summary>Runs after the thread has ended, because only the thread holds this object.</summary>
+        /// <summary>Runs after the thread has ended, because only the thread holds this object, and when the domain
+        /// ends.</summary>
         ~ThreadMemory()
         {
-            if (Environment.HasShutdownStarted)
+            bool isUnloading = AppDomain.CurrentDomain.IsFinalizingForUnload();
+            if ((Environment.HasShutdownStarted && !isUnloading) || state == ThreadState.Current)
             {
+                // The process ends, or this is the state of the finalizers' own thread, which others may still use.
                 return;
             }
 
-            ReleaseOverflow();
-            if (state->TempStart != null)
-            {
-                RawMemory.Free(state->TempStart);
-            }
-
-            if (state->Job != null)
-            {
-                JobRegion.Retire(state->Job, state->JobLive);
-            }
-
-            Cells.EndAll();
-            PersistentMemory.EmptyCache(state);
             lock (Gate)
             {
                 AddTo(ref ended);
             }
 
-            RawMemory.Free((byte*)state);
+            Release();
+            if (isUnloading)
+            {
+                JobRegion.GiveBackAll();
+            }
+            else
+            {
+                JobRegion.GiveBackOfThreads(1);
+            }
         }
 
         internal static ThreadMemory Current => current ?? Start();
@@ -104,6 +115,47 @@ namespace Blockyard.Memory
             }
 
             return all;
+        }
+
+        /// <summary>Frees the memory of threads that have ended. O(threads).</summary>
+        internal static void FreeEnded()
+        {
+            List<ThreadMemory>? found = null;
+            lock (Gate)
+            {
+                int kept = 0;
+                for (int i = 0; i < All.Count; i++)
+                {
+                    if (!All[i].TryGetTarget(out ThreadMemory? one))
+                    {
+                        continue;
+                    }
+
+                    if (one.thread.IsAlive)
+                    {
+                        All[kept++] = All[i];
+                        continue;
+                    }
+
+                    found ??= new List<ThreadMemory>();
+                    found.Add(one);
+                    one.AddTo(ref ended);
+                }
+
+                All.RemoveRange(kept, All.Count - kept);
+                lookAt = Math.Max(FewestToLook, kept * 2);
+            }
+
+            if (found != null)
+            {
+                foreach (ThreadMemory one in found)
+                {
+                    GC.SuppressFinalize(one);
+                    one.Release();
+                }
+
+                JobRegion.GiveBackOfThreads(found.Count);
+            }
         }
 
         /// <summary>The counts of all threads, of those that have ended too.</summary>
@@ -299,6 +351,18 @@ namespace Blockyard.Memory
             return used;
         }
 
+        /// <summary>Compiles the end of a frame, and touches the pages that no block of the thread uses.</summary>
+        internal void Prepare()
+        {
+            if (state->TempCursor == state->TempStart && overflow.Count == 0)
+            {
+                EndFrame();
+            }
+
+            Touch(state->TempCursor, state->TempLimit);
+            Touch(state->JobCursor, state->JobLimit);
+        }
+
         /// <summary>Replaces the region. It must hold no block of this frame.</summary>
         internal void SetCapacity(long bytes)
         {
@@ -322,6 +386,14 @@ namespace Blockyard.Memory
             state->InlineTempLimit = null;
             state->LastBlock = fresh;
             OpenInlineTemp();
+        }
+
+        private static void Touch(byte* at, byte* end)
+        {
+            for (; at < end; at += SlabMemory.SmallPage)
+            {
+                *at = 0;
+            }
         }
 
         private static long PowerOfTwoFrom(long bytes)
@@ -411,6 +483,25 @@ namespace Blockyard.Memory
             {
                 throw new InvalidOperationException("The block is not a Temp block of this thread's current frame.");
             }
+        }
+
+        /// <summary>Frees everything, after the thread has ended and this is out of the list.</summary>
+        private void Release()
+        {
+            ReleaseOverflow();
+            if (state->TempStart != null)
+            {
+                RawMemory.Free(state->TempStart);
+            }
+
+            if (state->Job != null)
+            {
+                JobRegion.Retire(state->Job, state->JobLive);
+            }
+
+            Cells.EndAll();
+            PersistentMemory.EmptyCache(state);
+            RawMemory.Free((byte*)state);
         }
 
         private void ReleaseOverflow()

@@ -26,6 +26,9 @@ namespace Blockyard.Memory
 
         private readonly BlockStack memory;
         private readonly HandleTable handles;
+
+        /// <summary>Guards spans and containers' memory, where threads share the allocator; else null.</summary>
+        private readonly object? gate;
         private readonly MemorySource source;
         private readonly StackTrace? madeAt = LeakDetection.CaptureStack();
         private readonly bool zeroed;
@@ -71,6 +74,10 @@ namespace Blockyard.Memory
             source = MemorySource.Register(this);
             handles = new HandleTable(source.Seed);
         }
+
+        /// <summary>Creates the allocator behind a <see cref="RewindableMemory"/>, which threads share.</summary>
+        internal UnmanagedAllocator(int itemsPerBlock, int alignment, object gate)
+            : this(itemsPerBlock, zeroed: false, alignment) => this.gate = gate;
 
         /// <summary>Reports an allocator that was not disposed.</summary>
         ~UnmanagedAllocator()
@@ -290,6 +297,19 @@ namespace Blockyard.Memory
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal byte* TakeBytes(long size, int alignment)
+        {
+            if (gate == null)
+            {
+                return Take(size, alignment);
+            }
+
+            lock (gate)
+            {
+                return Take(size, alignment);
+            }
+        }
+
+        private byte* Take(long size, int alignment)
         {
             ThrowIfDisposed();
 

@@ -33,6 +33,14 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>Creates a cleared array of <see cref="Lifetime.Persistent"/>.</summary>
+        /// <param name="length">The number of items, 0 or more.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
+        public UnmanagedArray(int length)
+            : this(length, Lifetime.Persistent)
+        {
+        }
+
         /// <summary>Creates a copy of some items.</summary>
         /// <param name="items">The items to copy.</param>
         /// <param name="source">Where the array's memory comes from.</param>
@@ -62,6 +70,14 @@ namespace Blockyard.Memory
 
         /// <summary>All items.</summary>
         public readonly Span<T> AsSpan() => new Span<T>(memory.Block, length);
+
+        /// <summary>Copies the items into an array of the collected heap.</summary>
+        public readonly T[] ToArray() => AsSpan().ToArray();
+
+        /// <summary>Copies the items.</summary>
+        /// <param name="destination">At least <see cref="Length"/> items.</param>
+        /// <exception cref="ArgumentException">It is too short. Nothing was copied.</exception>
+        public readonly void CopyTo(Span<T> destination) => AsSpan().CopyTo(destination);
 
         /// <summary>Enumerates the items.</summary>
         public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();

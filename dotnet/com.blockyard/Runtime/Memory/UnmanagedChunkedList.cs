@@ -90,6 +90,54 @@ namespace Blockyard.Memory
             return ref *at;
         }
 
+        /// <summary>Adds copies of several items at the end.</summary>
+        /// <param name="items">The items.</param>
+        /// <exception cref="OutOfMemoryException">There is no memory for a chunk. The list holds those that were
+        /// added.</exception>
+        public readonly void AddRange(ReadOnlySpan<T> items)
+        {
+            Head* shared = Shared;
+            while (items.Length > 0)
+            {
+                if (shared->Next == shared->End)
+                {
+                    NextChunk();
+                }
+
+                int part = (int)Math.Min(items.Length, shared->End - shared->Next);
+                items.Slice(0, part).CopyTo(new Span<T>(shared->Next, part));
+                shared->Next += part;
+                shared->Count += part;
+                items = items.Slice(part);
+            }
+        }
+
+        /// <summary>Copies the items.</summary>
+        /// <param name="destination">At least <see cref="Count"/> items.</param>
+        /// <exception cref="ArgumentException">It is too short. Nothing was copied.</exception>
+        public readonly void CopyTo(Span<T> destination)
+        {
+            if (destination.Length < Count)
+            {
+                throw new ArgumentException("The destination is too short.", nameof(destination));
+            }
+
+            for (int chunk = 0; chunk < ChunkCount; chunk++)
+            {
+                Span<T> items = GetChunk(chunk);
+                items.CopyTo(destination);
+                destination = destination.Slice(items.Length);
+            }
+        }
+
+        /// <summary>Copies the items into an array of the collected heap.</summary>
+        public readonly T[] ToArray()
+        {
+            T[] items = new T[Count];
+            CopyTo(items);
+            return items;
+        }
+
         /// <summary>The items of one chunk, side by side.</summary>
         /// <param name="chunk">0 to <see cref="ChunkCount"/> - 1.</param>
         public readonly Span<T> GetChunk(int chunk)

@@ -66,6 +66,14 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>Creates an empty map of <see cref="Lifetime.Persistent"/>.</summary>
+        /// <param name="capacity">The number of entries it holds before it grows.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
+        public UnmanagedHashMap(int capacity)
+            : this(capacity, Lifetime.Persistent)
+        {
+        }
+
         /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
         public readonly bool IsCreated => memory.IsCreated;
 
@@ -85,6 +93,25 @@ namespace Blockyard.Memory
                 ? value
                 : throw new KeyNotFoundException("The key is not in the map.");
             set => GetOrAdd(key, out _) = value;
+        }
+
+        /// <summary>The keys, in the order of enumeration.</summary>
+        public readonly KeyCollection Keys => new KeyCollection(this);
+
+        /// <summary>The values, in the order of enumeration.</summary>
+        public readonly ValueCollection Values => new ValueCollection(this);
+
+        /// <summary>Adds a key that the map does not have.</summary>
+        /// <param name="key">The key.</param>
+        /// <param name="value">Its value.</param>
+        /// <exception cref="ArgumentException">The map has the key. It is unchanged.</exception>
+        /// <inheritdoc cref="TryAdd" path="/exception"/>
+        public readonly void Add(TKey key, TValue value)
+        {
+            if (!TryAdd(key, value))
+            {
+                throw new ArgumentException("The key is in the map already.", nameof(key));
+            }
         }
 
         /// <summary>Adds a key if the map does not have it.</summary>
@@ -222,6 +249,19 @@ namespace Blockyard.Memory
                 memory.Change();
                 Grow(capacity);
             }
+        }
+
+        /// <summary>Copies the entries into an array of the collected heap.</summary>
+        public readonly KeyValuePair<TKey, TValue>[] ToArray()
+        {
+            KeyValuePair<TKey, TValue>[] entries = new KeyValuePair<TKey, TValue>[Count];
+            int at = 0;
+            foreach (KeyValuePair<TKey, TValue> entry in this)
+            {
+                entries[at++] = entry;
+            }
+
+            return entries;
         }
 
         /// <summary>Enumerates the entries. No key may be added or removed; checks catch that.</summary>
@@ -534,6 +574,8 @@ namespace Blockyard.Memory
             public readonly KeyValuePair<TKey, TValue> Current =>
                 new KeyValuePair<TKey, TValue>(entry->Key, entry->Value);
 
+            internal readonly ref TValue CurrentValue => ref entry->Value;
+
             /// <summary>Moves to the next entry.</summary>
             /// <returns>False after the last.</returns>
             /// <exception cref="InvalidOperationException">With checks: a key was added or removed.</exception>
@@ -557,6 +599,114 @@ namespace Blockyard.Memory
                 }
 
                 return false;
+            }
+        }
+
+        /// <summary>A map's keys. Makes no garbage.</summary>
+        public readonly struct KeyCollection
+        {
+            private readonly UnmanagedHashMap<TKey, TValue> map;
+
+            internal KeyCollection(UnmanagedHashMap<TKey, TValue> map) => this.map = map;
+
+            /// <summary>The number of keys.</summary>
+            public int Count => map.Count;
+
+            /// <summary>Copies the keys.</summary>
+            /// <param name="destination">At least <see cref="Count"/> items.</param>
+            /// <exception cref="ArgumentException">It is too short. Nothing was copied.</exception>
+            public void CopyTo(Span<TKey> destination)
+            {
+                CheckRoom(destination.Length, map.Count);
+                int at = 0;
+                foreach (TKey key in this)
+                {
+                    destination[at++] = key;
+                }
+            }
+
+            /// <summary>Copies the keys into an array of the collected heap.</summary>
+            public TKey[] ToArray()
+            {
+                TKey[] keys = new TKey[map.Count];
+                CopyTo(keys);
+                return keys;
+            }
+
+            /// <summary>Enumerates the keys. None may be added or removed.</summary>
+            public Enumerator GetEnumerator() => new Enumerator(map.GetEnumerator());
+
+            /// <summary>Enumerates the keys.</summary>
+            public struct Enumerator
+            {
+                private UnmanagedHashMap<TKey, TValue>.Enumerator entries;
+
+                internal Enumerator(UnmanagedHashMap<TKey, TValue>.Enumerator entries) => this.entries = entries;
+
+                /// <summary>The current key.</summary>
+                public readonly TKey Current => entries.Current.Key;
+
+                /// <summary>Moves to the next key.</summary>
+                /// <returns>False after the last.</returns>
+                public bool MoveNext() => entries.MoveNext();
+            }
+        }
+
+        /// <summary>A map's values, which may be changed in place. Makes no garbage.</summary>
+        public readonly struct ValueCollection
+        {
+            private readonly UnmanagedHashMap<TKey, TValue> map;
+
+            internal ValueCollection(UnmanagedHashMap<TKey, TValue> map) => this.map = map;
+
+            /// <summary>The number of values.</summary>
+            public int Count => map.Count;
+
+            /// <summary>Copies the values.</summary>
+            /// <param name="destination">At least <see cref="Count"/> items.</param>
+            /// <exception cref="ArgumentException">It is too short. Nothing was copied.</exception>
+            public void CopyTo(Span<TValue> destination)
+            {
+                CheckRoom(destination.Length, map.Count);
+                int at = 0;
+                foreach (TValue value in this)
+                {
+                    destination[at++] = value;
+                }
+            }
+
+            /// <summary>Copies the values into an array of the collected heap.</summary>
+            public TValue[] ToArray()
+            {
+                TValue[] values = new TValue[map.Count];
+                CopyTo(values);
+                return values;
+            }
+
+            /// <summary>Enumerates the values. No key may be added or removed.</summary>
+            public Enumerator GetEnumerator() => new Enumerator(map.GetEnumerator());
+
+            /// <summary>Enumerates the values.</summary>
+            public struct Enumerator
+            {
+                private UnmanagedHashMap<TKey, TValue>.Enumerator entries;
+
+                internal Enumerator(UnmanagedHashMap<TKey, TValue>.Enumerator entries) => this.entries = entries;
+
+                /// <summary>The current value.</summary>
+                public readonly ref TValue Current => ref entries.CurrentValue;
+
+                /// <summary>Moves to the next value.</summary>
+                /// <returns>False after the last.</returns>
+                public bool MoveNext() => entries.MoveNext();
+            }
+        }
+
+        private static void CheckRoom(int room, int needed)
+        {
+            if (room < needed)
+            {
+                throw new ArgumentException("The destination is too short: it holds " + room + " of " + needed + ".");
             }
         }
 

@@ -37,6 +37,24 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>Creates an empty list of <see cref="Lifetime.Persistent"/>.</summary>
+        /// <param name="capacity">The number of items it holds before it grows.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
+        public UnmanagedList(int capacity)
+            : this(capacity, Lifetime.Persistent)
+        {
+        }
+
+        /// <summary>Creates a list with copies of some items.</summary>
+        /// <param name="items">The items to copy.</param>
+        /// <param name="source">Where its memory comes from.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
+        public UnmanagedList(ReadOnlySpan<T> items, MemorySource source)
+            : this(items.Length, source)
+        {
+            AddRange(items);
+        }
+
         /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
         public readonly bool IsCreated => memory.IsCreated;
 
@@ -109,20 +127,44 @@ namespace Blockyard.Memory
         /// <param name="index">0 to <see cref="Count"/>.</param>
         /// <param name="item">The item.</param>
         /// <inheritdoc cref="Add" path="/exception"/>
-        public readonly void Insert(int index, T item)
+        public readonly void Insert(int index, T item) => InsertRange(index, new ReadOnlySpan<T>(&item, 1));
+
+        /// <summary>Inserts several items. Those after them move up.</summary>
+        /// <param name="index">0 to <see cref="Count"/>.</param>
+        /// <param name="items">The items, which must not be items of this list.</param>
+        /// <inheritdoc cref="Add" path="/exception"/>
+        public readonly void InsertRange(int index, ReadOnlySpan<T> items)
         {
             Head* shared = Shared;
-            Bounds.Check(index, shared->Count + 1);
-            Add(item);
+            int count = shared->Count;
+            Bounds.Check(index, count + 1);
+            AddRange(items);
 
             // A loop, because Mono's Buffer.MemoryCopy does not always handle overlapping memory.
             T* at = shared->Items + index;
-            for (T* to = shared->Items + shared->Count - 1; to > at; to--)
+            T* from = shared->Items + count;
+            for (T* to = from + items.Length; from > at;)
             {
-                *to = to[-1];
+                *--to = *--from;
             }
 
-            *at = item;
+            items.CopyTo(new Span<T>(at, items.Length));
+        }
+
+        /// <summary>Changes the number of items. New ones are cleared.</summary>
+        /// <param name="count">The number, 0 or more.</param>
+        /// <inheritdoc cref="Add" path="/exception"/>
+        public readonly void Resize(int count)
+        {
+            EnsureCapacity(count);
+            memory.Change();
+            Head* shared = Shared;
+            if (count > shared->Count)
+            {
+                new Span<T>(shared->Items + shared->Count, count - shared->Count).Clear();
+            }
+
+            shared->Count = count;
         }
 
         /// <summary>Removes an item. Those after it move down.</summary>
@@ -175,6 +217,14 @@ namespace Blockyard.Memory
             Head* shared = Shared;
             return new Span<T>(shared->Items, shared->Count);
         }
+
+        /// <summary>Copies the items into an array of the collected heap.</summary>
+        public readonly T[] ToArray() => AsSpan().ToArray();
+
+        /// <summary>Copies the items.</summary>
+        /// <param name="destination">At least <see cref="Count"/> items.</param>
+        /// <exception cref="ArgumentException">It is too short. Nothing was copied.</exception>
+        public readonly void CopyTo(Span<T> destination) => AsSpan().CopyTo(destination);
 
         /// <summary>Enumerates the items. None may be added or removed; checks catch that.</summary>
         public readonly Enumerator GetEnumerator() => new Enumerator(memory);

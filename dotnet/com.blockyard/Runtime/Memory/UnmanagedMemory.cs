@@ -59,6 +59,27 @@ namespace Blockyard.Memory
         /// <summary>The allocator of the calling thread's Temp and TempJob blocks, for a series of calls.</summary>
         public static ThreadAllocator ThisThread => new ThreadAllocator(ThreadMemory.Current.State);
 
+        /// <summary>Prepares the calling thread, so that its first blocks cost what later ones cost. Call it while
+        /// loading.</summary>
+        /// <remarks>It compiles the calls, takes the thread's regions, and touches their pages: 512 KiB become resident.
+        /// It takes some milliseconds in the first thread, and 0.1 ms in others.</remarks>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
+        public static void Prepare()
+        {
+            for (Lifetime lifetime = Lifetime.Temp; lifetime <= Lifetime.Persistent; lifetime++)
+            {
+                // The second block comes from what the first call prepared.
+                for (int i = 0; i < 2; i++)
+                {
+                    void* first = Malloc(1, 1, lifetime);
+                    Free(Malloc(1, 1, lifetime), lifetime);
+                    Free(first, lifetime);
+                }
+            }
+
+            ThreadMemory.Current.Prepare();
+        }
+
         /// <summary>Allocates a block of at least <paramref name="size"/> bytes.</summary>
         /// <param name="size">Bytes; 0 gives a block that may be freed and has no usable byte.</param>
         /// <param name="alignment">A power of two up to <see cref="LargestAlignment"/>.</param>

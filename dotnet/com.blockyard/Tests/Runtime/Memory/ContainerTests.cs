@@ -71,6 +71,107 @@ namespace Blockyard.Tests
             Assert.IsFalse(array.IsCreated);
         }
 
+        [Test]
+        public void a_list_takes_spans_inserts_resizes_and_copies_out()
+        {
+            UnmanagedList<int> list = new UnmanagedList<int>(new[] { 1, 2, 6 }, source);
+            list.InsertRange(2, new[] { 3, 4, 5 });
+            list.Insert(0, 0);
+            list.InsertRange(7, new[] { 7 });
+            list.InsertRange(3, ReadOnlySpan<int>.Empty);
+            Assert.AreEqual(new[] { 0, 1, 2, 3, 4, 5, 6, 7 }, list.ToArray());
+            list.Resize(2);
+            list.Resize(5);
+            int[] copy = { 9, 9, 9, 9, 9, 9 };
+            list.CopyTo(copy);
+            Assert.AreEqual(new[] { 0, 1, 0, 0, 0, 9 }, copy);
+            Assert.Throws<ArgumentException>(() => list.CopyTo(new int[4]));
+            list.Resize(100);
+            Assert.AreEqual(100, list.Count);
+            Assert.AreEqual(0, list[99]);
+            list.Dispose();
+        }
+
+        [Test]
+        public void a_chunked_list_takes_spans_and_copies_out()
+        {
+            UnmanagedChunkedList<int> list = new UnmanagedChunkedList<int>(source, 4);
+            int[] items = new int[23];
+            for (int i = 0; i < items.Length; i++)
+            {
+                items[i] = i;
+            }
+
+            list.AddRange(new ReadOnlySpan<int>(items, 0, 3));
+            list.AddRange(new ReadOnlySpan<int>(items, 3, 20));
+            list.AddRange(ReadOnlySpan<int>.Empty);
+            list.Add(23);
+            Assert.AreEqual(24, list.Count);
+            Assert.AreEqual(23, list.ToArray()[23]);
+            CollectionAssert.AreEqual(items, new ArraySegment<int>(list.ToArray(), 0, 23));
+            Assert.Throws<ArgumentException>(() => list.CopyTo(new int[23]));
+            list.Dispose();
+        }
+
+        [Test]
+        public void a_map_has_keys_values_and_an_addition_that_refuses_a_second_key()
+        {
+            UnmanagedHashMap<long, int> map = new UnmanagedHashMap<long, int>(0, source);
+            Dictionary<long, int> expected = new Dictionary<long, int>();
+            for (int i = 0; i < 100; i++)
+            {
+                map.Add(i * 7, i);
+                expected.Add(i * 7, i);
+            }
+
+            Assert.Throws<ArgumentException>(() => map.Add(7, 5));
+            Assert.AreEqual(1, map[7]);
+            map.Remove(14);
+            expected.Remove(14);
+            CollectionAssert.AreEquivalent(expected.Keys, map.Keys.ToArray());
+            CollectionAssert.AreEquivalent(expected.Values, map.Values.ToArray());
+            CollectionAssert.AreEquivalent(expected, map.ToArray());
+            foreach (ref int value in map.Values)
+            {
+                value = -value;
+            }
+
+            Assert.AreEqual(-3, map[21]);
+            Assert.AreEqual(99, map.Keys.Count);
+            Assert.AreEqual(99, map.Values.Count);
+            Assert.Throws<ArgumentException>(() => map.Keys.CopyTo(new long[98]));
+            Assert.Throws<ArgumentException>(() => map.Values.CopyTo(new int[98]));
+            map.Dispose();
+        }
+
+        [Test]
+        public void an_array_copies_out()
+        {
+            UnmanagedArray<int> array = new UnmanagedArray<int>(new[] { 1, 2, 3 }, source);
+            Assert.AreEqual(new[] { 1, 2, 3 }, array.ToArray());
+            int[] copy = new int[4];
+            array.CopyTo(copy);
+            Assert.AreEqual(new[] { 1, 2, 3, 0 }, copy);
+            Assert.Throws<ArgumentException>(() => array.CopyTo(new int[2]));
+            array.Dispose();
+        }
+
+        [Test]
+        public unsafe void blocks_of_a_source_are_apart_and_can_be_freed()
+        {
+            long* first = (long*)source.Malloc(8, 8);
+            long* second = (long*)source.Malloc(8, 64);
+            *first = 1;
+            *second = 2;
+            Assert.AreEqual(1, *first);
+            Assert.AreEqual(0, (long)second % 64);
+            source.Free(second);
+            source.Free(first);
+            source.Free(null);
+            Assert.Throws<ArgumentOutOfRangeException>(() => source.Malloc(-1, 8));
+            Assert.Throws<ArgumentOutOfRangeException>(() => source.Malloc(8, 3));
+        }
+
         [TestCase(11)]
         [TestCase(12)]
         public void a_list_agrees_with_the_runtime_s(int seed)

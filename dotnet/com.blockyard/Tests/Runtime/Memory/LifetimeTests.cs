@@ -215,7 +215,7 @@ namespace Blockyard.Tests
                 before = round == 3 ? FrameMemory.TempJobBytesHeld : before;
             }
 
-            Assert.AreEqual(before, FrameMemory.TempJobBytesHeld, "regions are used again: 240 MB went through");
+            Assert.LessOrEqual(FrameMemory.TempJobBytesHeld, before, "regions are used again: 240 MB went through");
         }
 
         [Test]
