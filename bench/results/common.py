@@ -4,7 +4,7 @@ another."""
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -127,9 +127,18 @@ class Campaign:
             mine, theirs = (one.latency(view, operation, percentile) for one in (ours, peer))
             if not mine or not theirs:
                 return None
-            new, base = (noise.Figure(each[0], each[1:], self.step_ns) for each in (mine, theirs))
-            found[view] = noise.difference(base, new, self.repeats, self.confidence)
+            found[view] = self.difference(theirs, mine)
         return found
+
+    def difference(self, base: Sequence[float], new: Sequence[float]) -> noise.Difference:
+        """Of figures of all repeats, each before what single repeats say; the inherent one has none."""
+        one, other = (
+            replace(noise.Figure.of_each(each[1:], self.step_ns), value=each[0])
+            if each[1:]
+            else noise.Figure(each[0], self.step_ns, self.repeats)
+            for each in (base, new)
+        )
+        return noise.difference(one, other, self.confidence)
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,7 @@ def _misses(
         if not mine or not theirs:
             continue
         known = True
-        base, new = (noise.Figure(one[0], one[1:], campaign.step_ns) for one in (theirs, mine))
-        found = noise.difference(base, new, campaign.repeats, campaign.confidence)
+        found = campaign.difference(theirs, mine)
         if found.verdict is Verdict.WORSE:
             ratios.append(found.ratio)
     label = percentile.removesuffix(" up to 1 MiB").removesuffix(" above 1 MiB")

@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from compare_lab import ALLOCATORS, campaign, compare
 from synthetic import Campaign
-
-from blockyard.analysis import student
 
 
 @pytest.fixture(scope="module")
@@ -114,40 +111,3 @@ def test_an_allocator_that_looks_for_causes_is_judged_by_attributed(tmp_path: Pa
     claim = found.claim("mine", "malloc", "p99")
     assert next(iter(claim["views"])) == "attributed"
     assert claim["verdict"] == "worse"
-
-
-# Tables of the t distribution, two-sided.
-@pytest.mark.parametrize(
-    ("confidence", "freedom", "t"),
-    [(0.95, 1, 12.706), (0.95, 2, 4.303), (0.95, 8, 2.306), (0.99, 4, 4.604), (0.999, 8, 5.041), (0.999, 30, 3.646)],
-)
-def test_students_t_is_that_of_the_tables(confidence: float, freedom: float, t: float) -> None:
-    assert student.quantile(confidence, freedom) == pytest.approx(t, abs=6e-4)
-
-
-def measured(random: np.random.Generator, value: float, noise: float) -> student.Group:
-    return student.Group.of_each(list(value * np.exp(noise * random.standard_normal(5))), 1e-6)
-
-
-def test_the_interval_of_a_ratio_has_the_right_coverage() -> None:
-    random = np.random.default_rng(1)
-    hits = 0
-    for _ in range(400):
-        found = student.ratio(measured(random, 100, 0.05), measured(random, 110, 0.05), 0.95)
-        hits += found.low <= 1.1 <= found.high
-    assert 0.92 <= hits / 400 <= 0.98
-
-
-@pytest.mark.parametrize("noisy", [0.05, 0.3])
-def test_allocators_measured_together_narrow_each_others_intervals_and_a_noisy_one_keeps_its_own(noisy: float) -> None:
-    random = np.random.default_rng(2)
-    builds, hits, narrower = 250, np.zeros(6), 0
-    for _ in range(builds):
-        pairs = [(measured(random, 100, noise), measured(random, 110, noise)) for noise in (*[0.05] * 5, noisy)]
-        spread = student.Spread.of([group for pair in pairs for group in pair])
-        together = [student.ratio(*pair, 0.998, spread) for pair in pairs]
-        hits += [one.low <= 1.1 <= one.high for one in together]
-        alone = student.ratio(*pairs[0], 0.998)
-        narrower += together[0].high / together[0].low < alone.high / alone.low
-    assert hits.min() >= builds - 3
-    assert narrower > 0.7 * builds

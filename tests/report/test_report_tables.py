@@ -367,18 +367,32 @@ def test_markdown_tables_have_as_many_cells_as_columns(campaign: Campaign) -> No
     assert tables and all(len({line.count("|") for line in table if line.startswith("|")}) == 1 for table in tables)
 
 
+def three(campaign: Campaign) -> Campaign:
+    """A third repeat of each, like the second."""
+    for name in ("quick", "slow"):
+        campaign.run(name, known_rows(2), 3)
+    plan = campaign.directory / "campaign.json"
+    plan.write_text(plan.read_text().replace('"repeats": 2', '"repeats": 3'))
+    return campaign
+
+
 def test_summary_has_the_ends_of_each_percentiles_interval(campaign: Campaign) -> None:
     result = build(campaign.directory, options=TABLES)
     found = figures(result, allocator="quick", view="as-run", operation="malloc", part="call")
-    # Repeats of 1..1000 and 1001..2000: drawn twice, the second alone gives 1980 to 1997, the first alone 980 to 997.
-    assert 980 <= found["p99_low_ns"] <= 999 and 1980 <= found["p99_high_ns"] <= 1999
+    assert found["p99_low_ns"] is None, "two repeats show no spread"
+    campaign = three(campaign)
+    found = figures(
+        build(campaign.directory, options=TABLES), allocator="quick", view="as-run", operation="malloc", part="call"
+    )
+    assert found["p99_low_ns"] < found["p99_ns"] < found["p99_high_ns"]
     assert found["p99.9_low_ns"] is None and found["p99.9_high_ns"] is None
 
 
 def test_tables_have_the_intervals_of_what_is_supported(campaign: Campaign) -> None:
-    table = lines(build(campaign.directory, options=TABLES), "malloc and first touch: 95 % intervals, as-run, defaults")
+    campaign = three(campaign)
+    table = lines(build(campaign.directory, options=TABLES), "malloc and first touch: intervals, as-run, defaults")
     assert table[0] == ["allocator", "p50", "p99"], "no column for what no allocator has events enough for"
-    assert re.fullmatch(r"1\.0\d–2\.\d\d us", table[2][2])
+    assert re.fullmatch(r"2\.0\d–2\.\d\d us", table[2][2])
 
 
 def looked(made: np.ndarray, interrupted: int) -> np.ndarray:
@@ -428,7 +442,6 @@ def test_the_worst_of_attributed_is_never_below_inherents(tmp_path: Path) -> Non
     assert found["attributed"]["worst_ns"] == found["inherent"]["worst_ns"] > 5_000_000
     assert found["as-run"]["worst_ns"] > 10_000_000
     assert found["attributed"]["samples"] == found["as-run"]["samples"] == 2 * found["inherent"]["samples"]
-    assert found["attributed"]["p99_low_ns"] is not None
 
 
 def test_without_causes_there_is_no_attributed_view(campaign: Campaign) -> None:
@@ -439,11 +452,11 @@ def test_without_causes_there_is_no_attributed_view(campaign: Campaign) -> None:
 
 
 def test_every_table_of_latencies_has_one_of_intervals(tmp_path: Path) -> None:
-    campaign = lifelike_campaign(tmp_path / "r", [("one", 1.0, 1.0)], 4000, 2, 2.0)
+    campaign = lifelike_campaign(tmp_path / "r", [("one", 1.0, 1.0)], 4000, 3, 2.0)
     text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, by_size=True)).text
     tables = re.findall(
         r"^((?:malloc|first touch|realloc|free).*): (as-run|attributed|inherent), defaults$", text, re.MULTILINE
     )
     assert len(tables) > 15
     for what, view in tables:
-        assert f"{what}: 95 % intervals, {view}, defaults" in " ".join(text.split())
+        assert (f"{what}: intervals, {view}, defaults" in " ".join(text.split())) == (view != "inherent")

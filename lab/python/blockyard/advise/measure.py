@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ import numpy as np
 from blockyard import __version__, allocators, terminal
 from blockyard.advise import tool
 from blockyard.allocators import Choice
-from blockyard.analysis import bootstrap, figures, frames, sections, timeline
-from blockyard.analysis.distribution import Distribution
-from blockyard.analysis.latency import P50, P99, Percentile
+from blockyard.analysis import figures, frames, noise, sections, timeline
+from blockyard.analysis.latency import P50, P99
 from blockyard.analysis.passes import ALL
 from blockyard.analysis.samples import columns
 from blockyard.analysis.sections import AllocatorRuns
@@ -39,14 +37,15 @@ TOUCH = "all"
 """What using the memory costs counts too, not the call alone."""
 FRAME_END = np.dtype([("event", "<u4"), ("thread", "<u4"), ("start", "<u8"), ("call", "<u4")])
 """A row of frame_ends.npy."""
-_PICOSECONDS = 1000.0
+_PAGE = 4096.0
+_FIGURES = ("p50_ns", "p99_ns", "worst_ns", "timed_ns", "slow_calls", "peak_bytes")
 
 Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure and its 95 % bootstrap interval."""
+    """A figure and its interval: wide enough that a wrong claim among all of these has a chance of 5 %."""
 
     value: float
     low: float
@@ -188,31 +187,60 @@ def read(folder: Path, fps: float | None = None) -> list[Gain]:
     floors = tuple(min(one.floors_ns[part] for one in measured) for part in range(2))
     cut = frames.cut(found[0], timeline.read(found[0]), fps)
     groups = {entry["name"]: tuple(entry["groups"]) for entry in campaign.journals}
+    by_frame = [_by_frame(replace(one, floors_ns=floors), cut) for one in measured]
+    known = [_known(replace(one, floors_ns=floors), times) for one, times in zip(measured, by_frame, strict=True)]
+    spreads = {field: noise.Spread.of([of[field] for of in known if field in of]) for field in _FIGURES}
+    confidence = noise.confidence(len(_FIGURES) * (len(measured) - 1))
     return [
-        _gain(section.journal, groups[section.journal], replace(one, floors_ns=floors), cut)
-        for section, one in zip(found, measured, strict=True)
+        _gain(
+            section.journal,
+            groups[section.journal],
+            one,
+            times,
+            {field: _figure(spreads[field].lent(figure), confidence) for field, figure in of.items()},
+        )
+        for section, one, times, of in zip(found, measured, by_frame, known, strict=True)
     ]
 
 
-def _gain(name: str, groups: tuple[int, ...], runs: AllocatorRuns, cut: frames.FrameCut | frames.NoFrames) -> Gain:
+def _figure(known: noise.Figure, confidence: float) -> Figure:
+    return Figure(known.value, *(known.interval(confidence) or (known.value, known.value)))
+
+
+def _gain(
+    name: str, groups: tuple[int, ...], runs: AllocatorRuns, by_frame: np.ndarray, known: dict[str, Figure]
+) -> Gain:
+    routes = tuple(route for route in runs.runs[0].facts.routes if route["blocks"] or route["refused"])
+    named = {field: known.get(field) for field in _FIGURES}
+    return Gain(name, groups, by_frame.shape[1], **named, routes=routes)  # type: ignore[arg-type]
+
+
+def _by_frame(runs: AllocatorRuns, cut: frames.FrameCut | frames.NoFrames) -> np.ndarray:
+    """Allocator time, [repeat, frame], in ns, with the ends of temp memory."""
+    if not isinstance(cut, frames.FrameCut) or not cut.frames:
+        return np.zeros((len(runs.runs), 0))
     opened = figures.open_rows(runs, gross=False)
-    by_frame = np.zeros((len(opened), 0))
-    if isinstance(cut, frames.FrameCut) and cut.frames:
-        (series,) = frames.per_frame(opened, [cut], runs.ticks_per_ns, looked_into=False)
-        by_frame = series.as_run_ns + [_frame_ends(runs, run, cut) for run in runs.runs]
-    slow = [int((rows.ticks(rows.rows) >= SLOW_NS * runs.ticks_per_ns).sum()) for rows in opened]
-    return Gain(
-        name,
-        groups,
-        by_frame.shape[1],
-        _percentile(by_frame, P50),
-        _percentile(by_frame, P99),
-        _middle(by_frame.max(axis=1)) if by_frame.size else None,
-        _middle([run.number("timed_ns") for run in runs.runs]),
-        _middle(slow),
-        _middle([run.number("peak_resident_bytes") for run in runs.runs]),
-        tuple(route for route in runs.runs[0].facts.routes if route["blocks"] or route["refused"]),
-    )
+    (series,) = frames.per_frame(opened, [cut], runs.ticks_per_ns, looked_into=False)
+    return series.as_run_ns + [_frame_ends(runs, run, cut) for run in runs.runs]
+
+
+def _known(runs: AllocatorRuns, by_frame: np.ndarray) -> dict[str, noise.Figure]:
+    """By field of a gain."""
+    count, step = len(runs.runs), 1 / runs.ticks_per_ns
+    slow = [
+        float((rows.ticks(rows.rows) >= SLOW_NS * runs.ticks_per_ns).sum())
+        for rows in figures.open_rows(runs, gross=False)
+    ]
+    found = {
+        "timed_ns": noise.Figure.of_each([run.number("timed_ns") for run in runs.runs], step),
+        "slow_calls": noise.Figure.of_each(slow, 1.0),
+        "peak_bytes": noise.Figure.of_each([run.number("peak_resident_bytes") for run in runs.runs], _PAGE),
+    }
+    if by_frame.size:
+        found["worst_ns"] = noise.Figure.of_each(by_frame.max(axis=1).tolist(), step)
+        tails = frames.tails(by_frame, step, count, (P50, P99))
+        found |= {f"{label}_ns": figure for label, figure in tails.items()}
+    return found
 
 
 def _frame_ends(runs: AllocatorRuns, run: sections.Run, cut: frames.FrameCut) -> np.ndarray:
@@ -229,28 +257,6 @@ def _frame_ends(runs: AllocatorRuns, run: sections.Run, cut: frames.FrameCut) ->
     net = np.maximum(rows["call"].astype(float) - runs.floor_ticks(run)[0], 0) / run.number("ticks_per_ns")
     np.add.at(found, place[inside], net[inside])
     return found
-
-
-def _percentile(by_frame: np.ndarray, percentile: Percentile) -> Figure | None:
-    if not by_frame.size or not percentile.supported(by_frame.size):
-        return None
-    pooled = _distribution(by_frame.ravel())
-    sampled = bootstrap.Sampled(pooled, tuple(_distribution(row) for row in by_frame))
-    (interval,) = bootstrap.intervals(sampled, [percentile])
-    value = pooled.percentile(percentile)
-    if interval is None or value is None:
-        return None
-    return Figure(value.value, interval.low.value, interval.high.value)
-
-
-def _distribution(values_ns: np.ndarray) -> Distribution:
-    ticks, counts = np.unique(np.rint(values_ns * _PICOSECONDS).astype(np.int64), return_counts=True)
-    return Distribution(ticks, counts, _PICOSECONDS)
-
-
-def _middle(values: Sequence[float] | np.ndarray) -> Figure:
-    numbers = [float(value) for value in values]
-    return Figure(median(numbers), *bootstrap.over_repeats(numbers))
 
 
 def _prepare(

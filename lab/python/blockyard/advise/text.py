@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from blockyard.advise import code
+from blockyard.analysis import noise
 from blockyard.counted import counted, listed
 from blockyard.durations import duration, moment, span
 from blockyard.function_names import shortened, spoken
@@ -107,9 +108,11 @@ def _beyond_noise(
         before, after = plain[figure], changed[figure]
         if not before or not after:
             continue
-        if after["high"] < before["low"]:
+        if not noise.apart(*([figure[end] for end in ("value", "low", "high")] for figure in (before, after))):
+            continue
+        if after["value"] < before["value"]:
             gains.append((percent(before["value"] - after["value"], before["value"]), out_of))
-        elif after["low"] > before["high"]:
+        else:
             losses.append((percent(after["value"] - before["value"], before["value"]), out_of))
     return gains, losses
 
@@ -135,10 +138,10 @@ def measured(report: dict[str, Any]) -> list[str]:
     part = "" if result["from_s"] is None else f", {result['from_s']:.1f} to {result['to_s']:.1f} s"
     by_clock = "" if report["marked_frames"] else f" by the clock ({report['fps']:g} per second)"
     said = _wrapped(
-        f"Measured by replay on {result['allocator']}{part}: allocator time of frames{by_clock}, with 95 % intervals, "
+        f"Measured by replay on {result['allocator']}{part}: allocator time of frames{by_clock}, with intervals, "
         f"and of the whole replay, calls of 10 us and more, and memory; {counted(result['repeats'], 'repeat')}."
     )
-    said.append(f"{'':9}{'p50':>8}{'p99':>9}{'worst':>9}{'(95 %)':>19}{'whole':>9}{'slow':>7}{'memory':>10}")
+    said.append(f"{'':9}{'p50':>8}{'p99':>9}{'worst':>9}{'interval':>19}{'whole':>9}{'slow':>7}{'memory':>10}")
     for name, gain in rows:
         p50, p99 = (duration(gain[one]["value"]) if gain[one] else "-" for one in ("p50_ns", "p99_ns"))
         worst = gain["worst_ns"]

@@ -1,21 +1,18 @@
 """Better, worse or inconclusive: two campaigns of the same journal, percentile by percentile.
 
-The journal is the same in both, so its events are no sample of anything: the repeats are, and intervals are of them
-(report's intervals answer another question and resample events as well). A claim needs more than an interval, because
-two campaigns of the same thing differ too: see docs/guide/compare.md.
+What varies is what a report says varies (analysis/noise.py), and the machine between the two: see
+docs/guide/compare.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import exp, log, sqrt
-from statistics import median
 
-from blockyard.analysis import cuts, figures, noise, student
+from blockyard.analysis import cuts, figures, noise
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
-from blockyard.analysis.noise import LEAST_REPEATS, MARGIN, Difference, Verdict
+from blockyard.analysis.noise import LEAST_REPEATS, UNMOVED, Movement, Verdict
 from blockyard.analysis.pairing import Pair, Pairing, Twins
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
@@ -25,7 +22,8 @@ OPERATIONS = (Operation.MALLOC, Operation.FREE)
 class Change:
     """One percentile in one view. `ratio` is NEW / BASE; `low` and `high` are the ends of its interval over the
     repeats, None where the samples support none, and in the inherent view, which has no repeats. `beside` is the ratio
-    with the machine's movement taken off, where other allocators tell it. `reason` says why it is inconclusive."""
+    with the machine's movement taken off, where other allocators tell it. `reason` says why it is inconclusive. A ratio
+    of `shows` would probably have been claimed."""
 
     base: Nanoseconds | None
     new: Nanoseconds | None
@@ -35,6 +33,7 @@ class Change:
     verdict: Verdict
     reason: str
     beside: float | None = None
+    shows: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,53 +103,6 @@ class Measurements:
 
 LEAST_OTHERS = 2
 """From one other allocator nobody can tell whether the machine moved or that one did."""
-
-
-@dataclass(frozen=True)
-class Movement:
-    """How the machine moved between two campaigns, as the allocators tell that are the same in both.
-
-    Repeats a few seconds apart do not know what another minute brings: other guests of the host, the clock's speed,
-    other programs. The allocators that nobody changed do. Where they moved by more than their repeats explain, their
-    median change is the machine's. Where they scatter around it by more than that, so may any other, and its interval
-    is widened as much: the scale factor with which the Particle Data Group averages measurements that disagree.
-
-    `shift` is the logarithm of the machine's change, `variance` that of the shift, `scatter` the factor of 1 or more
-    by which intervals are widened."""
-
-    shift: float = 0.0
-    variance: float = 0.0
-    scatter: float = 1.0
-
-    def beside(self, ratio: float) -> float:
-        """A change with the machine's taken off."""
-        return ratio / exp(self.shift)
-
-    def bears(self, found: Difference) -> bool:
-        """Whether this change is one beside the machine's as well."""
-        beside = log(self.beside(found.ratio))
-        if abs(beside) <= log(1 + MARGIN) or (beside > 0) != (found.ratio > 1):
-            return False
-        if found.low is None or found.high is None or not found.variance:
-            return True
-        half = log(found.high / found.low) / 2
-        return abs(beside) > half * self.scatter * sqrt(1 + self.variance / found.variance)
-
-
-UNMOVED = Movement()
-
-
-def movement_of(changes: Sequence[Difference]) -> Movement:
-    """From the changes of one percentile, malloc's and free's, of the other allocators that are the same in both."""
-    shift = median(log(one.ratio) for one in changes)
-    known = [(log(one.ratio), one.variance) for one in changes if one.variance]
-    if len(known) < 2:
-        return Movement(shift)
-    if sum(change**2 / variance for change, variance in known) <= len(known):
-        return UNMOVED
-    disagreement = sum((change - shift) ** 2 / variance for change, variance in known) / (len(known) - 1)
-    return Movement(shift, 1 / sum(1 / variance for _, variance in known), max(1.0, sqrt(disagreement)))
-
 
 Progress = Callable[[float, str], None]
 Wanted = Callable[[Operation, Percentile], bool]
@@ -271,18 +223,16 @@ def _changes(
     """How much repeats vary, all allocators that compete tell together, of malloc and of free; `null` for itself."""
     for view in dict.fromkeys(view for one in members for view in _views(one)):
         sides = {
-            (one, operation): tuple(found.figure(view, operation, percentile) for found in (one.base, one.new))
+            (one, operation): [found.figure(view, operation, percentile) for found in (one.base, one.new)]
             for one in members
             if view in _views(one)
             for operation in OPERATIONS
         }
-        spread = noise.spread([each for (one, _), both in sides.items() if not one.is_null for each in both if each])
-        for (one, operation), (base, new) in sides.items():
+        spread = noise.Spread.of([each for (one, _), both in sides.items() if not one.is_null for each in both if each])
+        for (one, operation), both in sides.items():
             values = [found.whole(view, operation).percentile(percentile) for found in (one.base, one.new)]
-            found = None
-            if base is not None and new is not None:
-                lent = student.ALONE if one.is_null else spread
-                found = noise.difference(base, new, one.twins.repeats, confidence, lent)
+            base, new = (each if each is None or one.is_null else spread.lent(each) for each in both)
+            found = noise.difference(base, new, confidence) if base is not None and new is not None else None
             yield (one.twins.name, operation, percentile, view), _Found(*values, found)
 
 
@@ -301,7 +251,7 @@ def _movements(
         if len(others) < LEAST_OTHERS or not differences:
             continue
         unmoved = view is View.INHERENT and found.get(_views(of)[0]) == UNMOVED
-        found[view] = UNMOVED if unmoved else movement_of(differences)
+        found[view] = UNMOVED if unmoved else Movement.of(differences)
     return found
 
 
@@ -318,4 +268,5 @@ def _beside_the_others(change: _Found, moved: Movement | None, null: _Found | No
         elif moved is None and null is not None and null.difference and null.difference.verdict is verdict:
             verdict, reason = Verdict.INCONCLUSIVE, "null moved as well"
     beside = moved.beside(found.ratio) if moved else None
-    return Change(change.base, change.new, found.ratio, found.low, found.high, verdict, reason, beside)
+    shows = moved.shown(found) if moved else found.shows
+    return Change(change.base, change.new, found.ratio, found.low, found.high, verdict, reason, beside, shows)

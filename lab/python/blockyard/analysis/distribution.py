@@ -47,20 +47,24 @@ class Distribution:
         np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
         return cls(ticks, counts, rates.pop(), parts[0].step_ticks)
 
-    @classmethod
-    def without_each(cls, parts: Sequence["Distribution"], percentiles: Sequence[Percentile]) -> list[list[float]]:
-        """Of each percentile its latencies, ns, among the samples of all parts but the first, the second and so on; by
-        nearest rank. All parts must have the same tick."""
-        if len(parts) < 2:
-            return [[] for _ in percentiles]
-        ticks = np.unique(np.concatenate([part.ticks for part in parts]))
-        below = np.array([part.samples - part.above_ticks(ticks) for part in parts])
-        everything = below.sum(axis=0)
-        found = [everything - one for one in below]
-        return [
-            [ticks[np.searchsorted(one, percentile.rank(int(one[-1])))] / parts[0].ticks_per_ns for one in found]
-            for percentile in percentiles
-        ]
+    def without_each(self, parts: Sequence["Distribution"], percentiles: Sequence[Percentile]) -> np.ndarray:
+        """[percentile, part]: latencies, ns, among the samples of all parts, which this is, but one; by nearest rank.
+        All parts must have the same tick."""
+        rest = [self.samples - part.samples for part in parts]
+        ranks = np.array([[percentile.rank(samples) for samples in rest] for percentile in percentiles])
+        low, high = np.zeros(ranks.shape, np.int64), np.full(ranks.shape, len(self.ticks) - 1)
+        while (low < high).any():
+            middle = (low + high) // 2
+            below = np.stack(
+                [
+                    self._cumulated[at].astype(np.int64) - part.samples + part.above_ticks(self.ticks[at])
+                    for part, at in zip(parts, middle.T, strict=True)
+                ],
+                axis=1,
+            )
+            reached = below >= ranks
+            low, high = np.where(reached, low, np.minimum(middle + 1, high)), np.where(reached, middle, high)
+        return self.ticks[low] / self.ticks_per_ns
 
     @property
     def samples(self) -> int:
@@ -105,11 +109,6 @@ class Distribution:
         """For each of these how many samples took longer."""
         below = np.concatenate([np.zeros(1, np.uint64), self._cumulated])
         return (np.uint64(self.samples) - below[np.searchsorted(self.ticks, ticks, side="right")]).astype(np.int64)
-
-    def ticks_above(self, samples: np.ndarray) -> np.ndarray:
-        """For each of these the least ticks above which at most so many samples lie."""
-        needed = np.uint64(self.samples) - np.minimum(samples, self.samples).astype(np.uint64)
-        return self.ticks[np.searchsorted(self._cumulated, np.maximum(needed, np.uint64(1)))].astype(float)
 
     def latency(self, ticks: int) -> Nanoseconds:
         return Nanoseconds(ticks / self.ticks_per_ns, ticks == SATURATED, self.step_ns)

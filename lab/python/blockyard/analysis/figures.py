@@ -1,16 +1,16 @@
 """The figures of one allocator in one section: its exact distributions, floors and rates."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import bootstrap, frames, noise, passes, samples
+from blockyard.analysis import frames, noise, passes, samples
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution, Nanoseconds
-from blockyard.analysis.frames import AudioVerdict, Ends, FrameCut, FrameSeries, Verdict
+from blockyard.analysis.frames import AudioVerdict, FrameCut, FrameSeries, Tails, Verdict
 from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View, paid
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.errors import UserError
@@ -35,6 +35,49 @@ _ENOUGH_DISTINCT = 16
 """Fewer distinct latencies may share a divisor by chance."""
 
 
+_Figures = dict[str, noise.Figure]
+
+
+class Together:
+    """Allocators whose repeats were measured in turns: they tell together how much a figure varies from run to run.
+    `null`, which does not compete, neither lends nor is lent to."""
+
+    def __init__(self, members: Iterable["AllocatorFigures"]) -> None:
+        self.members = [one for one in members if not one.runs.is_null]
+        self._spreads: dict[tuple, dict[str, noise.Spread]] = {}
+
+    @property
+    def confidence(self) -> float:
+        """Of every interval: such that all claims of a verdict together have one chance of 5 % to hold a wrong one."""
+        return noise.confidence(MEASURES * (len(self.members) - 1))
+
+    def ends(self, figure: noise.Figure | None) -> tuple[float, float] | None:
+        """Of its interval."""
+        return figure.interval(self.confidence) if figure else None
+
+    def lent(self, one: "AllocatorFigures", key: tuple, alone: Callable[["AllocatorFigures"], _Figures]) -> _Figures:
+        """By label, the figures of `one` with what all lend."""
+
+        def find(each: "AllocatorFigures") -> _Figures:
+            return each.once(("alone", *key), lambda: alone(each))
+
+        own = find(one)
+        if one.runs.is_null or len(self.members) < 2:
+            return own
+        if key not in self._spreads:
+            everyone = [find(each) for each in self.members]
+            labels = dict.fromkeys(label for found in everyone for label in found)
+            self._spreads[key] = {
+                label: noise.Spread.of([found[label] for found in everyone if label in found]) for label in labels
+            }
+        spreads = self._spreads[key]
+        return one.once(("lent", *key), lambda: {label: spreads[label].lent(figure) for label, figure in own.items()})
+
+
+MEASURES = 4
+"""Those of a verdict: median, tail, worst frame, memory."""
+
+
 @dataclass
 class AllocatorFigures:
     """One allocator's repeats in one section, digested."""
@@ -47,13 +90,15 @@ class AllocatorFigures:
     series: dict[int, FrameSeries]
     """By the identity of the cut that it was taken by."""
     gross: bool
-    known: dict = field(default_factory=dict)
+    together: "Together" = field(default_factory=lambda: Together(()))
+    """Those that it was measured with."""
+    found: dict = field(default_factory=dict)
 
     def once(self, key: tuple, make: Callable[[], Any]) -> Any:
         """What `make` returns, which is computed when it is first asked for."""
-        if key not in self.known:
-            self.known[key] = make()
-        return self.known[key]
+        if key not in self.found:
+            self.found[key] = make()
+        return self.found[key]
 
     @property
     def name(self) -> str:
@@ -74,28 +119,41 @@ class AllocatorFigures:
         frames, or the view is not known."""
         return self.frames.of(view, self.cuts.frames_in(self.cuts.judged_phase)) if self.frames else None
 
-    def budget_of_frames(self, view: View, budget_ns: float, phase: str | None) -> tuple[Verdict, Ends] | None:
-        """Of one phase's frames, or of all, with the intervals of the time that allocation takes of a frame, whatever
-        its budget; None where the view is not known."""
+    def budget_of_frames(self, view: View, budget_ns: float, phase: str | None) -> tuple[Verdict, Tails] | None:
+        """Of one phase's frames, or of all, with the tails of the time that allocation takes of a frame, whatever its
+        budget; None where the view is not known."""
 
-        def find() -> tuple[np.ndarray, Ends] | None:
-            values = self.frames.of(view, self.cuts.frames_in(phase)) if self.frames else None
-            return None if values is None else (np.sort(values, axis=None), frames.intervals(values))
+        def find(one: "AllocatorFigures") -> np.ndarray | None:
+            return one.frames.of(view, one.cuts.frames_in(phase)) if one.frames else None
 
-        found = self.once(("frames", view, phase), find)
-        return found and (frames.verdict_of_sorted(found[0], budget_ns), found[1])
+        found = self.once(("sorted", view, phase), lambda: None if (of := find(self)) is None else np.sort(of, None))
+        if found is None:
+            return None
+        return frames.verdict_of_sorted(found, budget_ns), self._tails(("frames", view, phase), find)
 
-    def budget_of_buffers(self, view: View, samples: int, phase: str | None) -> tuple[AudioVerdict, Ends] | None:
+    def _tails(self, key: tuple, find: Callable[["AllocatorFigures"], np.ndarray | None]) -> Tails:
+        """Of the times, [repeat, frame], that are found."""
+
+        def alone(one: "AllocatorFigures") -> Tails:
+            values = find(one)
+            return {} if values is None else frames.tails(values, one.step_ns, len(one.runs.runs))
+
+        return self.together.lent(self, key, alone)
+
+    def budget_of_buffers(self, view: View, samples: int, phase: str | None) -> tuple[AudioVerdict, Tails] | None:
         """The same of audio buffers of so many samples."""
 
-        def find() -> tuple[AudioVerdict, Ends] | None:
-            stretches = self.audio.of(view, self.cuts.audio_in(phase)) if self.audio else None
-            if stretches is None:
-                return None
-            buffers = frames.in_buffers(stretches, samples)
-            return frames.audio_verdict(buffers, samples), frames.intervals(buffers)
+        def find(one: "AllocatorFigures") -> np.ndarray | None:
+            stretches = one.audio.of(view, one.cuts.audio_in(phase)) if one.audio else None
+            return None if stretches is None else frames.in_buffers(stretches, samples)
 
-        return self.once(("audio", view, samples, phase), find)
+        def judge() -> AudioVerdict | None:
+            buffers = find(self)
+            return None if buffers is None else frames.audio_verdict(buffers, samples)
+
+        key = ("audio", view, samples, phase)
+        found = self.once(("judged", *key), judge)
+        return None if found is None else (found, self._tails(key, find))
 
     @property
     def audio(self) -> FrameSeries | None:
@@ -130,20 +188,26 @@ class AllocatorFigures:
 
         return self.once((view, operation, part, size_class, repeat, phase), find)
 
-    def intervals(
+    def known(
         self, view: View, operation: Operation, part: Part, size_class: int | None = None, phase: str | None = None
-    ) -> dict[str, bootstrap.Interval | None]:
-        """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it. Minima over
-        repeats have no repeats of their own."""
+    ) -> dict[str, noise.Figure]:
+        """By the percentile's label, those of WITH_INTERVAL that the samples support, to be compared and with what all
+        that were measured together lend it. Minima over repeats have no repeats of their own."""
 
-        def find() -> dict[str, bootstrap.Interval | None]:
-            pooled = self.distribution(view, operation, part, size_class, phase=phase)
-            places = range(len(self.runs.runs)) if view is not View.INHERENT and len(self.runs.runs) > 1 else ()
-            repeats = [self.distribution(view, operation, part, size_class, place, phase) for place in places]
-            found = bootstrap.intervals(bootstrap.Sampled(pooled, tuple(repeats or [pooled])), WITH_INTERVAL)
-            return dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
+        def alone(one: "AllocatorFigures") -> dict[str, noise.Figure]:
+            pooled = one.distribution(view, operation, part, size_class, phase=phase)
+            wanted = [percentile for percentile in WITH_INTERVAL if percentile.supported(pooled.samples)]
+            places = range(len(one.runs.runs)) if view is not View.INHERENT and len(one.runs.runs) > 1 else ()
+            parts = [one.distribution(view, operation, part, size_class, place, phase) for place in places]
+            without = pooled.without_each(parts, wanted) if parts and wanted else np.zeros((len(wanted), 0))
+            return {
+                percentile.label: noise.Figure.of_all(
+                    pooled.percentile(percentile).value, without[place], one.step_ns, len(one.runs.runs)
+                )
+                for place, percentile in enumerate(wanted)
+            }
 
-        return self.once(("intervals", view, operation, part, size_class, phase), find)
+        return self.together.lent(self, ("known", view, operation, part, size_class, phase), alone)
 
     @property
     def step_ns(self) -> float:
@@ -162,25 +226,8 @@ class AllocatorFigures:
         return self.distribution(view, operation, paid(operation), phase=phase)
 
     def figure(self, view: View, operation: Operation, percentile: Percentile) -> noise.Figure | None:
-        """A percentile of what the program pays, to be compared; None where the samples do not support it. Without one
-        of the repeats it is by rank, also where too few samples are beyond: how little it then says, its spread tells.
-        """
-        pooled = self.whole(view, operation).percentile(percentile)
-        if pooled is None:
-            return None
-        without = () if view is View.INHERENT else self._without(view, operation)[percentile]
-        return noise.Figure(pooled.value, (), self.step_ns, without)
-
-    def _without(self, view: View, operation: Operation) -> dict[Percentile, list[float]]:
-        """Of the percentiles that are compared the latencies of all repeats but each."""
-
-        def find() -> dict[Percentile, list[float]]:
-            places = range(len(self.runs.runs))
-            repeats = [self.distribution(view, operation, paid(operation), repeat=place) for place in places]
-            found = Distribution.without_each([one for one in repeats if one.samples], WITH_INTERVAL)
-            return dict(zip(WITH_INTERVAL, found, strict=True))
-
-        return self.once(("without", view, operation), find)
+        """A percentile of what the program pays, to be compared; None where the samples do not support it."""
+        return self.known(view, operation, paid(operation)).get(percentile.label)
 
     def rate_above(self, limit_ns: float, view: View = View.AS_RUN) -> float | None:
         """Events per second that took longer, mallocs with their touch and frees together; of as-run or attributed."""

@@ -10,9 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from blockyard.analysis import bootstrap, passes, timeline
-from blockyard.analysis.distribution import Distribution
-from blockyard.analysis.latency import P50, P99, P999, View
+from blockyard.analysis import noise, passes, timeline
+from blockyard.analysis.latency import P50, P99, P999, Percentile, View
 from blockyard.analysis.passes import ALL
 from blockyard.analysis.sections import Section
 from blockyard.analysis.timeline import Timeline
@@ -26,10 +25,7 @@ DEFAULT_FPS = 60
 SHARES_OVER = (0.01, 0.05, 0.10)
 PERCENTILES = (P50, P99, P999)
 TAILS = (P99, P999)
-"""Those whose bootstrap interval is given."""
-_INTERVAL_TICKS_PER_NS = 1000.0
-"""Intervals are found among whole picoseconds."""
-_TAIL_FROM = 0.95
+"""Those whose interval is given."""
 OWN_WORK = 0.5
 """Share of a buffer's time that the audio program itself is taken to need. In the rest it catches up: a program that
 needs more makes up for a stall later, and needs more buffers."""
@@ -191,33 +187,27 @@ def verdict_of_sorted(values: np.ndarray, budget_ns: float) -> Verdict:
     return Verdict(budget_ns, count, shares, float(values[-1]) / budget_ns if count else 0.0, over)
 
 
-Ends = dict[str, tuple[float, float] | None]
-"""By percentile the ends of its 95 % interval, in ns; None where the frames support none."""
+Tails = dict[str, noise.Figure]
+"""By percentile; without those that the frames support none of."""
 
 
-def intervals(values_ns: np.ndarray) -> Ends:
-    """The 95 % bootstrap intervals, in ns, of the tail percentiles of allocator times [repeat, frame]: frames are drawn
-    within the repeats drawn. None where so few frames support no percentile. Inherent, one row, has those of its frames
-    alone."""
-    if not values_ns.size:
-        return dict.fromkeys(percentile.label for percentile in TAILS)
-    # No resample's tail percentile lies below the p95 of the calmest repeat: what does is counted as one.
-    place = int(values_ns.shape[1] * _TAIL_FROM)
-    least = float(np.partition(values_ns, place, axis=1)[:, place].min())
-    repeats = tuple(_distribution(row, least) for row in values_ns)
-    sampled = bootstrap.Sampled(_distribution(values_ns.ravel(), least), repeats)
+def tails(values_ns: np.ndarray, step: float, runs: int, percentiles: Sequence[Percentile] = TAILS) -> Tails:
+    """Percentiles of allocator times [repeat, frame], in ns, and of all repeats but each. Inherent, one row, has no
+    repeats."""
+    wanted = [percentile for percentile in percentiles if percentile.supported(values_ns.size)]
+    if not wanted:
+        return {}
+    places = range(len(values_ns)) if len(values_ns) > 1 else ()
+    rest = [_at_ranks(np.delete(values_ns, place, axis=0), wanted) for place in places]
     return {
-        percentile.label: None if found is None else (found.low.value, found.high.value)
-        for percentile, found in zip(TAILS, bootstrap.intervals(sampled, TAILS), strict=True)
+        percentile.label: noise.Figure.of_all(value, [one[place] for one in rest], step, runs)
+        for place, (percentile, value) in enumerate(zip(wanted, _at_ranks(values_ns, wanted), strict=True))
     }
 
 
-def _distribution(values_ns: np.ndarray, least: float) -> Distribution:
-    """Exact above `least`; what is not stands at it."""
-    ticks = np.rint(values_ns[values_ns > least] * _INTERVAL_TICKS_PER_NS).astype(np.int64)
-    found, counts = np.unique(np.append(ticks, round(least * _INTERVAL_TICKS_PER_NS)), return_counts=True)
-    counts[0] += len(values_ns) - len(ticks) - 1
-    return Distribution(found, counts, _INTERVAL_TICKS_PER_NS)
+def _at_ranks(values: np.ndarray, percentiles: Sequence[Percentile]) -> list[float]:
+    ranks = [percentile.rank(values.size) - 1 for percentile in percentiles]
+    return np.partition(values, ranks, axis=None)[ranks].tolist()
 
 
 def in_buffers(stretches_ns: np.ndarray, samples: int) -> np.ndarray:

@@ -84,4 +84,4 @@ PERCENTILES = (
 )
 """The study's list, between Best and Worst."""
 WITH_INTERVAL = (P50, P99, P999, P9999, P99999)
-"""Those whose bootstrap interval is given: the median and every tail percentile."""
+"""Those whose interval is given: the median and every tail percentile."""

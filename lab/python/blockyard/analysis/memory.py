@@ -15,7 +15,7 @@ import numpy as np
 from blockyard.analysis import samples
 from blockyard.analysis.facts import RunFacts
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.latency import P999, Operation, Part, View
+from blockyard.analysis.latency import P999, Operation, View
 from blockyard.analysis.sections import Run, middle
 
 POINTS = 400
@@ -73,7 +73,7 @@ class MemoryFigures:
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """`best`: nobody else is lower in both. `ends_ns`: the 95 % interval of the latency."""
+    """`best`: nobody else is lower in both. `ends_ns`: the interval of the latency."""
 
     allocator: str
     peak: float
@@ -150,8 +150,7 @@ def pareto(figures_of: Sequence[AllocatorFigures]) -> list[ParetoPoint]:
     for one in figures_of:
         peak, tail = _middle(one, "peak_resident_bytes"), one.whole(view, Operation.MALLOC).percentile(P999)
         if peak is not None and tail is not None:
-            ends = one.intervals(view, Operation.MALLOC, Part.BOTH)[P999.label]
-            low, high = (ends.low.value, ends.high.value) if ends else (tail.value, tail.value)
+            low, high = one.together.ends(one.figure(view, Operation.MALLOC, P999)) or (tail.value, tail.value)
             least = one.step_ns / 2
             points.append((one, peak, max(tail.value, least), (max(low, least), max(high, least))))
     rivals = [(peak, tail) for _, peak, tail, _ in points]

@@ -5,7 +5,7 @@ machine's interruptions and in the inherent one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import median
 
@@ -14,8 +14,7 @@ import numpy as np
 from blockyard.analysis import noise
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P999, Operation, View
-from blockyard.analysis.noise import Difference, Figure, Verdict
-from blockyard.analysis.student import Spread
+from blockyard.analysis.noise import Difference, Figure, Spread, Verdict
 
 ASSUMED = "glibc"
 """What a program was recorded with, as long as nobody says otherwise: journals do not keep it."""
@@ -58,20 +57,16 @@ def of(
         return []
     view = trusted(competing)
     found = {one.name: _figures(one, view) for one in (*competing, *measured) if not one.runs.is_null}
+    if own is not None and own.name in found:
+        _lend(found)
     base = found.get(own.name, {}) if own is not None else {}
-    claims = sum(measure in base for name, figures in found.items() if figures is not base for measure in figures)
-    confidence = noise.confidence(claims)
-    spreads = {
-        measure: noise.spread([figures[measure][view] for figures in found.values() if measure in figures])
-        for measure in base
-    }
     standings = []
     for one in competing:
         differences = {}
         if own is not None and one.name != own.name:
-            repeats = min(len(one.runs.runs), len(own.runs.runs))
+            confidence = own.together.confidence
             differences = {
-                measure: _difference(base[measure], figures, repeats, confidence, spreads[measure])
+                measure: _difference(base[measure], figures, confidence)
                 for measure, figures in found[one.name].items()
                 if measure in base
             }
@@ -80,16 +75,33 @@ def of(
     return standings
 
 
-def _difference(
-    base: Mapping[View, Figure], new: Mapping[View, Figure], repeats: int, confidence: float, spread: Spread
-) -> Difference:
+def shows(standings: Sequence[Standing]) -> dict[Measure, float]:
+    """By measure the ratio of the middle allocator that these runs would probably have told from 1."""
+    found = {}
+    for measure in Measure:
+        known = [one.differences[measure].shows for one in standings if measure in one.differences]
+        if of := [ratio for ratio in known if ratio is not None]:
+            found[measure] = median(of)
+    return found
+
+
+def _difference(base: Mapping[View, Figure], new: Mapping[View, Figure], confidence: float) -> Difference:
     """Of the first view, with what all views say together."""
-    by_view = {
-        view: noise.difference(base[view], new[view], repeats, confidence, spread) for view in base if view in new
-    }
+    by_view = {view: noise.difference(base[view], new[view], confidence) for view in base if view in new}
     first = next(iter(by_view.values()))
     verdict, reason = noise.together(by_view)
-    return Difference(first.ratio, first.low, first.high, verdict, reason)
+    return replace(first, verdict=verdict, reason=reason)
+
+
+def _lend(found: dict[str, dict[Measure, dict[View, Figure]]]) -> None:
+    """Of frames and memory; percentiles come with what the others lend."""
+    for measure in (Measure.FRAME, Measure.MEMORY):
+        views = dict.fromkeys(view for figures in found.values() for view in figures.get(measure, ()))
+        for view in views:
+            mine = {name: figures[measure] for name, figures in found.items() if view in figures.get(measure, ())}
+            spread = Spread.of([each[view] for each in mine.values()])
+            for each in mine.values():
+                each[view] = spread.lent(each[view])
 
 
 def _figures(one: AllocatorFigures, view: View) -> dict[Measure, dict[View, Figure]]:
@@ -109,14 +121,16 @@ def _figures(one: AllocatorFigures, view: View) -> dict[Measure, dict[View, Figu
 
 
 def _worst_frame(one: AllocatorFigures, view: View) -> Figure | None:
-    """Of the frames that are judged."""
+    """Of the frames that are judged: the median over the repeats of each one's worst."""
     values = one.judged_frames(view)
     if values is None or not values.size:
         return None
     by_repeat = np.max(values, axis=1).tolist()
-    return Figure(max(by_repeat), by_repeat if view is not View.INHERENT else (), one.step_ns)
+    if view is View.INHERENT:
+        return Figure(by_repeat[0], one.step_ns, len(one.runs.runs))
+    return Figure.of_each(by_repeat, one.step_ns)
 
 
 def _peak(one: AllocatorFigures) -> Figure | None:
     known = [peak for run in one.runs.runs if (peak := run.facts.peak_resident_bytes)]
-    return Figure(float(median(known)), known, _PAGE) if known else None
+    return Figure.of_each(known, _PAGE) if known else None

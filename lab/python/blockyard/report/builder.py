@@ -9,7 +9,7 @@ from typing import Any
 
 from blockyard.advise import tool
 from blockyard.allocators import of_library
-from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
+from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections, standing
 from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
@@ -166,6 +166,9 @@ def _measure(
                 members.append(one)
                 done += 1
                 tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
+            peers = figures.Together(members)
+            for one in members:
+                one.together = peers
             header = headers.of(results, section, members, options.gross)
             folder = out / section.journal / section.slug
             own = options.recorded_with or of_library(section.facts.get("allocator", ""))
@@ -287,6 +290,7 @@ def _json(parts: list[_Part]) -> dict[str, Any]:
             {
                 "title": part.of.section.title,
                 "verdict": verdict.of_section(part.answer),
+                "shows": {measure.value: ratio for measure, ratio in standing.shows(part.answer.others).items()},
                 "header": part.of.header.lines(),
                 "warnings": fidelity.sentences(part.of.section),
                 "tables": [table.json() for table in part.tables if isinstance(table, Table)],

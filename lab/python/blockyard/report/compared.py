@@ -3,6 +3,7 @@ fields), and JUnit XML, a test case a gate and allocator or without gates a clai
 
 import json
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,7 +11,7 @@ from blockyard import junit
 from blockyard.analysis.compare import OPERATIONS, Change, Claim, Comparison, Section, Verdict
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.gate import Outcome, losses, percent
-from blockyard.analysis.latency import WITH_INTERVAL, Operation, View
+from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
 from blockyard.analysis.sections import Results
 from blockyard.counted import counted
 from blockyard.report.blocks import Block, Heading, Paragraph, Warnings
@@ -97,10 +98,20 @@ def _matrix(section: Section, operation: Operation) -> Table:
         f"{operation.value}{touch}: NEW against BASE",
         [Column(one.label) for one in percentiles],
         rows,
-        notes=["(...) inconclusive: no claim is made"],
+        notes=["(...) inconclusive: no claim is made", *_power(claims, percentiles)],
         absent="too few samples for this percentile",
         better=frozenset(better),
     )
+
+
+def _power(claims: Sequence[Claim], percentiles: Sequence[Percentile]) -> list[str]:
+    """What no difference means: the change of the middle allocator that would probably have shown."""
+    found = []
+    for percentile in percentiles:
+        changes = [claim.change(None) for claim in claims if claim.percentile == percentile and not claim.is_null]
+        if known := [change.shows for change in changes if change is not None and change.shows is not None]:
+            found.append(f"{percentile.label} {percent(median(known)).lstrip('+')}")
+    return [f"a change would probably not show below: {', '.join(found)}"] if found else []
 
 
 def _cell(claim: Claim | None) -> str | None:
@@ -233,6 +244,7 @@ def _change_fields(change: Change) -> dict[str, Any]:
         "low": change.low,
         "high": change.high,
         "beside": change.beside,
+        "shows": change.shows,
         "verdict": change.verdict.value,
         "reason": change.reason,
     }

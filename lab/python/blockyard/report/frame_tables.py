@@ -98,7 +98,7 @@ def frame_table(lineup: Lineup, view: View, hz: float, phase: str | None = None)
 
     def cells(one: AllocatorFigures) -> list[Cell] | None:
         found = one.budget_of_frames(view, budget, phase)
-        return found and [*_shares(*found), *found[0].over.values()]
+        return found and [*_shares(one, *found), *found[0].over.values()]
 
     over = [Column(f"over\n{round(share * 100)} %", Unit.COUNT) for share in frames.SHARES_OVER]
     name = f"share of a frame at {hz:g} Hz ({units.duration(budget)}){_where(phase)}"
@@ -113,22 +113,21 @@ def buffer_table(lineup: Lineup, view: View, samples: int) -> Table:
         found = one.budget_of_buffers(view, samples, phase)
         if found is None:
             return None
-        audio, ends = found
-        return [*_shares(audio.verdict, ends), audio.buffers, audio.latency_ns, audio.use]
+        audio, tails = found
+        return [*_shares(one, audio.verdict, tails), audio.buffers, audio.latency_ns, audio.use]
 
     name = f"share of an audio buffer of {samples} samples ({units.duration(period)}){_where(phase)}"
     queue = [Column("queue", Unit.COUNT, True), Column("latency", Unit.NS, True), Column("for")]
     return lineup.table(name, [*_SHARES, *queue], cells, view.value, notes=[QUEUE], asked="worst")
 
 
-def _shares(found: Verdict, ends: frames.Ends) -> list[Cell]:
+def _shares(one: AllocatorFigures, found: Verdict, tails: frames.Tails) -> list[Cell]:
     """Of the budget; those of tail percentiles with their interval."""
     if not found.frames:
         return [None] * len(_SHARES)
     cells: list[Cell] = []
     for label, share in found.shares.items():
-        span = ends.get(label)
-        cells.append(ranged(share, span and tuple(end / found.budget_ns for end in span)))
+        cells.append(ranged(one, share, tails.get(label), found.budget_ns))
     return [*cells, found.worst]
 
 
@@ -199,17 +198,17 @@ def _phase_table(lineup: Lineup, view: View, name: str, seconds: float) -> Table
     def cells(one: AllocatorFigures) -> list[Cell]:
         total = float(np.median(one.phases.as_run_ns[:, mine].sum(axis=1)))
         mallocs, frees = (one.whole(view, operation, name) for operation in (Operation.MALLOC, Operation.FREE))
-        ends = {
-            operation: one.intervals(view, operation, lineup.part(operation), phase=name)[P999.label]
+        known = {
+            operation: one.known(view, operation, lineup.part(operation), phase=name).get(P999.label)
             for operation in (Operation.MALLOC, Operation.FREE)
         }
         return [
             total,
             total / 1e9 / seconds if seconds else None,
             mallocs.percentile(P50),
-            ranged(mallocs.percentile(P999), ends[Operation.MALLOC]),
+            ranged(one, mallocs.percentile(P999), known[Operation.MALLOC]),
             mallocs.worst,
-            ranged(frees.percentile(P999), ends[Operation.FREE]),
+            ranged(one, frees.percentile(P999), known[Operation.FREE]),
             frees.worst,
         ]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from operator import attrgetter
 
-from blockyard.analysis import fidelity
+from blockyard.analysis import fidelity, noise
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SIZE_CLASSES, Operation, Part, View
 from blockyard.analysis.sections import middle
@@ -57,10 +57,10 @@ def latencies(
 
     def cells(one: AllocatorFigures) -> list[Cell]:
         found = one.distribution(view, operation, part, size_class)
-        ends = one.intervals(view, operation, part, size_class)
+        known = one.known(view, operation, part, size_class)
         return [
             found.best,
-            *(ranged(found.percentile(percentile), ends.get(percentile.label)) for percentile in PERCENTILES),
+            *(ranged(one, found.percentile(percentile), known.get(percentile.label)) for percentile in PERCENTILES),
             found.worst,
         ]
 
@@ -78,12 +78,13 @@ def latencies(
     return lineup.table(f"{what}{size}", columns, cells, view.value, asked=P999.label)
 
 
-def ranged(value: Cell, ends: object) -> Cell:
-    """A figure with its interval, where it has one."""
-    if value is None or ends is None:
+def ranged(one: AllocatorFigures, value: Cell, figure: noise.Figure | None, whole: float | None = None) -> Cell:
+    """A figure with its interval, where it has one; a time, or its share of a `whole`."""
+    ends = one.together.ends(figure)
+    if value is None or figure is None or ends is None:
         return value
-    low, high = ends if isinstance(ends, tuple) else (ends.low, ends.high)
-    return Ranged(value, low, high)
+    low, high = (one.latency(end) if whole is None else end / whole for end in ends)
+    return Ranged(value, low, high, figure, one.together.confidence)
 
 
 def rates(lineup: Lineup, view: View) -> Table:

@@ -204,7 +204,7 @@ class _Drawing:
             return []
         view = "attributed" if all(one.looked_into for one in self.competing) else "as-run"
         subtitle = (
-            f"{view} p99.9 against peak resident, thin lines its 95 % interval; diamonds: nobody is lower in both; "
+            f"{view} p99.9 against peak resident, thin lines its interval; diamonds: nobody is lower in both; "
             f"{self.who}"
         )
         sheet = self.place("pareto", "What a short tail costs in memory", subtitle)

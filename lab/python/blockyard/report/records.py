@@ -10,10 +10,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from blockyard.analysis import fidelity, frames, memory
-from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
-from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
+from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View
+from blockyard.analysis.noise import Figure
 from blockyard.analysis.sections import Section
 from blockyard.files import whole
 from blockyard.report.lineup import MeasuredSection
@@ -95,7 +95,7 @@ def _latencies(
                     if not found.samples:
                         continue
                     supported = {percentile.label: found.percentile(percentile) for percentile in PERCENTILES}
-                    ends = _ends(one.intervals(view, operation, part, size_class))
+                    ends = _ends(one, one.known(view, operation, part, size_class), WITH_INTERVAL, "ns")
                     figure = {"best": found.best, **supported, "worst": found.worst, "mean": found.mean}
                     yield {
                         **section.named,
@@ -120,15 +120,17 @@ def _latencies(
                     }
 
 
-def _ends(intervals: dict[str, Interval | None]) -> dict[str, float | None]:
-    """`p99.9_low_ns`, `p99.9_high_ns`: the 95 % bootstrap interval."""
-    return {
-        f"{percentile.label}_{end}_ns": None
-        if (found := intervals[percentile.label]) is None
-        else round(getattr(found, end).value, 3)
-        for percentile in WITH_INTERVAL
-        for end in ("low", "high")
-    }
+def _ends(
+    one: AllocatorFigures, known: dict[str, Figure], percentiles: Sequence[Percentile], unit: str, whole: float = 1.0
+) -> dict[str, float | None]:
+    """The intervals' ends: `p99.9_low_ns`, `p99.9_high_ns`, or shares of a `whole`."""
+    found = {}
+    for percentile in percentiles:
+        ends = one.together.ends(known.get(percentile.label)) or (None, None)
+        for name, end in zip(("low", "high"), ends, strict=True):
+            key = f"{percentile.label}_{name}_ns" if unit == "ns" else f"{percentile.label}_{unit}_{name}"
+            found[key] = None if end is None else round(end / whole, 3 if unit == "ns" else 6)
+    return found
 
 
 def _budgets(
@@ -142,26 +144,20 @@ def _budgets(
                 shared = {**section.named, "allocator": one.name, "view": view.value, "phase": phase or "all"}
                 for hz in rates:
                     if found := one.budget_of_frames(view, 1e9 / hz, phase):
-                        yield {**shared, "budget": f"{hz:g} Hz", **_figures(*found), **_queue(None)}
+                        yield {**shared, "budget": f"{hz:g} Hz", **_figures(one, *found), **_queue(None)}
                 for samples in frames.AUDIO_SAMPLES:
                     if found := one.budget_of_buffers(view, samples, phase):
-                        audio, ends = found
+                        audio, tails = found
                         name = f"{samples} samples"
-                        yield {**shared, "budget": name, **_figures(audio.verdict, ends), **_queue(audio)}
+                        yield {**shared, "budget": name, **_figures(one, audio.verdict, tails), **_queue(audio)}
 
 
-def _figures(found: Verdict, ends: frames.Ends) -> dict[str, object]:
+def _figures(one: AllocatorFigures, found: Verdict, tails: frames.Tails) -> dict[str, object]:
     return {
         "budget_ns": round(found.budget_ns, 1),
         "frames": found.frames,
         **{f"{label}_share": None if share is None else round(share, 6) for label, share in found.shares.items()},
-        **{
-            f"{percentile.label}_share_{name}": None
-            if (interval := ends[percentile.label]) is None
-            else round(interval[place] / found.budget_ns, 6)
-            for percentile in frames.TAILS
-            for place, name in enumerate(("low", "high"))
-        },
+        **_ends(one, tails, frames.TAILS, "share", found.budget_ns),
         "worst_share": round(found.worst, 6),
         **{f"over_{round(share * 100)}_percent": count for share, count in found.over.items()},
     }

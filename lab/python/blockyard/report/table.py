@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from blockyard.analysis import noise
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.report import units
 
-INTERVALS = "95 % intervals"
+INTERVALS = "intervals"
 
 
 class Unit(Enum):
@@ -24,11 +25,13 @@ class Unit(Enum):
 
 @dataclass(frozen=True)
 class Ranged:
-    """A figure with the ends of its 95 % interval."""
+    """A figure with the ends of its interval; `figure` is what claims are made of, at that confidence."""
 
     value: Nanoseconds | float
     low: Nanoseconds | float
     high: Nanoseconds | float
+    figure: noise.Figure
+    confidence: float
 
 
 class Name(str):
@@ -121,8 +124,8 @@ class Table:
         return found
 
     def lowest(self) -> frozenset[tuple[int, int]]:
-        """(row, column) of the lowest in each marked column, and what is within 2 % or one tick of it, or has an
-        interval that overlaps with its own: no claim is made below that."""
+        """(row, column) of the lowest in each marked column, and of what is not claimed to be higher: within 2 % or one
+        tick of it, or not beyond noise."""
         return self.better | {
             (y, x) for x, column in enumerate(self.columns) if column.marked for y in _lowest(self.rows, x)
         }
@@ -228,11 +231,11 @@ def _lowest(rows: Sequence[Row], x: int) -> Iterable[int]:
     steps = [cell.value if isinstance(cell := row.cells[x], Ranged) else cell for row in rows]
     step = max((one.step for one in steps if isinstance(one, Nanoseconds)), default=0.0)
     limit = max(known[first] * 1.02, known[first] + step)
-    return [y for y, value in known.items() if value <= limit or _overlap(rows[y].cells[x], rows[first].cells[x])]
+    return [y for y, value in known.items() if value <= limit or _no_claim(rows[first].cells[x], rows[y].cells[x])]
 
 
-def _overlap(one: Cell, other: Cell) -> bool:
-    if not isinstance(one, Ranged) or not isinstance(other, Ranged):
+def _no_claim(least: Cell, other: Cell) -> bool:
+    if not isinstance(least, Ranged) or not isinstance(other, Ranged):
         return False
-    (_, low, high), (_, least, most) = _plain(one), _plain(other)
-    return low <= most and least <= high
+    found = noise.difference(least.figure, other.figure, least.confidence)
+    return found.verdict is noise.Verdict.INCONCLUSIVE

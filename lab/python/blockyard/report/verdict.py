@@ -85,7 +85,7 @@ def of_section(one: Answer) -> list[str]:
             "replay with --repeats 5."
         )
     else:
-        found += [_conclusion(one), *_changes(one)]
+        found += [_conclusion(one), *_changes(one), *_power(one)]
     if waiting := site_tables.who(one.of):
         found.append(" ".join(filter(None, (waiting, site_tables.how_to_name(one.of)))))
     found += _distrust(one)
@@ -205,6 +205,15 @@ def _changes(one: Answer) -> list[str]:
     if unchanged and any(each.those(Verdict.BETTER) for each in one.others):
         found.append(f"Nobody changes {_listed(unchanged, 'or')} beyond noise.")
     return found
+
+
+def _power(one: Answer) -> list[str]:
+    """What no difference means."""
+    known = standing.shows(one.others)
+    if not known:
+        return []
+    limits = [f"{measure.value} {units.share(ratio - 1)}" for measure, ratio in known.items()]
+    return [f"A change would probably not show in these runs below: {', '.join(limits)}."]
 
 
 def _sorted(one: Answer, measure: Measure, verdict: Verdict) -> list[Standing]:

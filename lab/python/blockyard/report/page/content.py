@@ -127,14 +127,11 @@ def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[st
         for point in _points()
     ]
     named = [found.percentile(percentile) for percentile in _TABLE]
-    ends = one.intervals(view, operation, paid(operation))
-    intervals = [
-        (value := ends.get(percentile.label)) and [_digits(value.low.value), _digits(value.high.value)]
-        for percentile in _TABLE
-    ]
+    known = one.known(view, operation, paid(operation))
+    ends = [one.together.ends(known.get(percentile.label)) for percentile in _TABLE]
     return {
         "samples": found.samples,
-        "intervals": intervals,
+        "intervals": [each and list(map(_digits, each)) for each in ends],
         "best": found.best.value,
         "named": [None if value is None else _digits(value.value) for value in named],
         "worst": found.worst.value,

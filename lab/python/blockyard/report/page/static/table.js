@@ -35,6 +35,7 @@ const latencyColumn = (name, of, interval) => ({
   value: (one) => one.summary && of(one.summary),
   marksLeast: true,
   words: (value, one) => latencyWords(value, one.allocator.step_ns, name === "worst" && one.summary?.atLeast),
+  ends: (one) => one.summary && interval?.(one.summary),
   small: (one) => {
     const ends = one.summary && interval?.(one.summary);
     return ends ? spanWords(...ends.map((end) => latencyWords(end, one.allocator.step_ns))) : "";
@@ -73,17 +74,15 @@ function tableColumns() {
       const words = UNIT_WORDS[unit];
       // A figure with an interval is a list of it and the ends.
       const cell = (one) => [one.cells[place] ?? null].flat();
-      const ends = (one) =>
-        cell(one)
-          .slice(1)
-          .map((end) => words(end));
+      const ends = (one) => cell(one).slice(1);
       return {
         name,
         isText: unit === "text",
         marksLeast,
         words,
         value: (one) => cell(one)[0],
-        small: (one) => (ends(one).length ? spanWords(...ends(one)) : ""),
+        ends,
+        small: (one) => (ends(one).length ? spanWords(...ends(one).map((end) => words(end))) : ""),
       };
     }),
   ];
@@ -131,17 +130,22 @@ function figureCell(column, one, least) {
   const cell = make("td", { className: column.isText ? "words" : "" }, column.words(value, one));
   const small = column.small?.(one);
   if (small) cell.append(make("small", {}, small));
-  if (least !== null && value !== null && !one.allocator.null && value <= least) cell.classList.add("least");
+  if (least && value !== null && !one.allocator.null && least(value, column.ends?.(one))) cell.classList.add("least");
   return cell;
 }
 
-/// The lowest of a column, and what 2 % or a step of the clock above it may be called equal.
+/// Whether a value is the lowest of a column, or no claim is made that it is higher: within 2 % or a step of the clock,
+/// or within what both intervals leave open (noise.apart of the analysis).
 function leastOf(column, rows) {
   const competing = rows.filter((one) => !one.allocator.null && (column.value(one) ?? null) !== null);
   if (competing.length < 2) return null;
-  const lowest = Math.min(...competing.map(column.value));
+  const first = competing.reduce((least, one) => (column.value(one) < column.value(least) ? one : least));
+  const lowest = column.value(first);
   const step = chosenTable() ? 0 : Math.min(...competing.map((one) => one.allocator.step_ns));
-  return Math.max(lowest * 1.02, lowest + step);
+  const half = (ends) => (ends?.length ? Math.log(ends[1] / Math.max(ends[0], 1e-300)) / 2 : Number.NaN);
+  return (value, ends) =>
+    value <= Math.max(lowest * 1.02, lowest + step) ||
+    Math.log(value / lowest) <= Math.hypot(half(ends), half(column.ends?.(first)));
 }
 
 /// A row for each allocator, of tables of sites several.
@@ -176,12 +180,12 @@ export function tableText() {
 export function tableWords() {
   if (!shownAllocators().length) return NONE_CHOSEN;
   const chosen = chosenTable();
-  const least = "✓: the lowest, or within 2 % of it";
+  const least = "✓: the lowest, and who is not beyond noise above it";
   if (chosen) return `Of the whole run, whatever is brushed. ${chosen.words} ${least}; null does not compete.`;
   const note =
     `${ABSENT}: fewer than ${constants.beyond} samples lie beyond. ` +
-    `${least} or a step of the clock; null does not compete.`;
-  if (isWhole()) return `The whole run, exact; below a percentile its 95 % interval. ${note}`;
+    `${least}; null does not compete.`;
+  if (isWhole()) return `The whole run, exact; below a percentile its interval. ${note}`;
   const error = (constants.histogram_error * 100).toFixed(1);
   return (
     `The brushed stretch: within ${error} %, from histograms; what is slower than the ` +
