@@ -94,6 +94,31 @@ TEST(BlockAllocator, is_in_address_order_again_after_frees_in_random_order) {
   EXPECT_GT(adjacent, 99000u);
 }
 
+TEST(BlockAllocator, a_slab_whose_blocks_came_and_went_serves_counts_and_is_given_back_like_any_other) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(32, 8);
+  for (int i = 0; i < 100; ++i) {
+    blocks.free(blocks.allocate());
+    ASSERT_EQ(blocks.statistics().live_blocks, 0u);
+    ASSERT_TRUE(blocks.invariants_hold());
+  }
+  for (const std::size_t count : {1u, 3u, 900u, 1024u, 5000u}) {
+    std::vector<void*> taken = take(blocks, count);
+    EXPECT_EQ(std::set<void*>(taken.begin(), taken.end()).size(), count);
+    EXPECT_EQ(blocks.statistics().live_blocks, count);
+    ASSERT_TRUE(blocks.invariants_hold());
+    std::shuffle(taken.begin(), taken.end(), std::mt19937(1));
+    free_all(blocks, taken);
+    blocks.free(blocks.allocate());
+    EXPECT_EQ(blocks.statistics().live_blocks, 0u);
+    ASSERT_TRUE(blocks.invariants_hold());
+  }
+  blocks.free(blocks.allocate());
+  blocks.trim();
+  EXPECT_EQ(blocks.statistics().held_bytes, 0u);
+  EXPECT_TRUE(blocks.invariants_hold());
+}
+
 // Else a container that is cleared and filled again would be walked more slowly than at first.
 TEST(BlockAllocator, slabs_emptied_in_order_are_filled_in_order_again) {
   SKIP_IF_WATCHED();

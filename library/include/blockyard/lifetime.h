@@ -10,7 +10,7 @@
 /// Time: a temp block takes O(1), without an atomic operation; the end of a frame is O(1), and O(blocks that did not
 /// fit the region). A temp job block takes O(1): with one atomic operation when it is freed outside its thread's four
 /// newest chunks. One block in some thousands takes a new chunk: O(1), lock-free while a free chunk exists. Calls into
-/// the operating system: when a thread first allocates, when its region grows beyond the address space reserved for it,
+/// the operating system: when a thread first allocates or is prepared, when its region grows beyond the address space reserved for it,
 /// and when more chunks are in use than ever before.
 ///
 /// Memory: a temp region per thread; 8 bytes per temp job block; one live block keeps its chunk, and a thread keeps
@@ -40,6 +40,12 @@ typedef enum by_lifetime {
   BY_TEMP_JOB = 1,   ///< until freed, by any thread, within four frames of by_frame_end()
   BY_PERSISTENT = 2  ///< until freed, by any thread
 } by_lifetime;
+
+/// Prepares the calling thread for its first blocks of these lifetimes, which otherwise take some 30 microseconds: it
+/// takes the thread's temp region and temp job chunk, and touches 32 KiB of each. A program's main thread is prepared
+/// when the program is loaded; call it where another thread begins. 0, or -1 with errno ENOMEM. Calls the operating
+/// system.
+BY_API int by_lifetime_prepare(void);
 
 /// Allocates `size` bytes, contents unspecified. O(1).
 BY_API void* by_lifetime_alloc(size_t size, size_t alignment, by_lifetime lifetime);
@@ -74,8 +80,8 @@ BY_API void by_temp_rewind(by_temp_mark mark);
 BY_API uint64_t by_temp_frame(void);
 
 /// Sets the size of temp regions: `region` bytes (default 256 KiB), and how far a region may grow when frames need more
-/// (default 4 MiB; a limit below `region` means never). It takes effect for threads that start from now on, and for
-/// others at the end of their frame. 0, or -1 with errno EINVAL for values above 1 GiB or a region below 64 bytes.
+/// (default 4 MiB; a limit below `region` means never). It takes effect for threads that start from now on, for the
+/// calling one at once if it has no temp block, and for others at the end of their frame. 0, or -1 with errno EINVAL for values above 1 GiB or a region below 64 bytes.
 BY_API int by_temp_configure(size_t region, size_t limit);
 
 /// Sets how many frames of by_frame_end() a temp job block may live before it is reported (default 4).
@@ -141,7 +147,7 @@ typedef struct by_temp_statistics {
   uint64_t frames;  ///< ended frames; a thread's end ends its last frame, if that has a block
   /// Ended frames by peak. [0]: below 1 KiB; [k]: from 2^(k-1) KiB to below 2^k KiB; the last: from 16 MiB on.
   uint64_t frames_by_peak[BY_PEAK_BUCKETS];
-  size_t region_bytes;          ///< size of the region now; 0 before the first block
+  size_t region_bytes;          ///< size of the region now; 0 before the first block or by_lifetime_prepare()
   size_t peak_bytes;            ///< high-water mark of the region, in ended frames
   size_t peak_demand_bytes;     ///< what the most demanding frame would have needed in one region
   uint64_t overflow_full;       ///< blocks that did not fit because the region was full

@@ -40,7 +40,8 @@ bool slab_holds(const Pool* pool, Index index) {
   }
   switch (info.place) {
     case Place::current:
-      return (*pool->current == &record || pool->aside == &record) && record.floor == 0;
+      return (*pool->current == &record || pool->aside == &record) &&
+             (record.floor == 0 || record.floor == held_floor);
     case Place::partial:
       return live != 0 && record.floor == 0;
     case Place::empty:

@@ -113,13 +113,27 @@ void list_empty(Pool* pool, Index index) {
   }
 }
 
-// The last live block of a slab was freed: the slab returns to its bump pointer.
+// A slab stops being the current one: it is held no more.
+void let_go(Slab* record) {
+  record->excess = slab_live(*record);
+  record->floor = 0;
+}
+
+// The last live block of a slab was freed: the slab returns to its bump pointer. A current one, of which only few were
+// in use, is held: a program that allocates and frees a block again and again would come here each time. Few blocks lie
+// close together in any order.
 void slab_emptied(Pool* pool, Slab* record) {
+  constexpr std::size_t few = 16;
   const Index index = index_of(record);
   Slice& info = slice(index);
   note_peak(pool);
+  const bool hold = cut_bytes(pool, record) <= few * pool->stride && pool->watch == nullptr;
   rewind(pool, record);
   if (info.place == Place::current) {
+    if (hold) {
+      record->floor = held_floor;
+      record->excess = 1;
+    }
     return;
   }
   base::list_remove(pool->partial, index, slab);
@@ -413,6 +427,7 @@ void pool_trim(Pool* pool) {
   // An empty current slab would keep its page.
   if (Slab* const record = *pool->current; is_real(pool, record) && slab_live(*record) == 0) {
     *pool->current = &by_block_no_slab;
+    let_go(record);
     slice(index_of(record)).place = Place::partial;
     base::list_push(pool->partial, index_of(record), slab);
     slab_emptied(pool, record);
@@ -523,6 +538,7 @@ void page_move(Pool* to, Pool* from, Index page) {
     Slice& info = slice(index);
     if (*from->current == &record) {
       *from->current = &by_block_no_slab;
+      let_go(&record);
       info.place = Place::partial;
       base::list_push(from->partial, index, slab);
     }

@@ -73,6 +73,17 @@ using namespace blockyard;
 
 extern "C" {
 
+int by_lifetime_prepare(void) {
+  lifetime::ThreadState* const state = lifetime::ensure_thread(1);
+  if (state == nullptr) {
+    return -1;
+  }
+  lifetime::prepare_temp(state);
+  lifetime::prepare_job(state);
+  by_free(by_malloc(1));  // the thread's entry into the heap
+  return 0;
+}
+
 void* by_lifetime_alloc(size_t size, size_t alignment, by_lifetime which) {
   switch (which) {
     case BY_TEMP:

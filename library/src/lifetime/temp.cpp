@@ -299,6 +299,28 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   return block;
 }
 
+namespace {
+
+// Gives the thread a region to start its next block in. Without memory there is none: blocks come from temp job.
+void ensure_region(ThreadState* state) {
+  if (region_of(state).begin != 0) {
+    return;
+  }
+  if (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed)) {
+    open_region(state);
+  } else {
+    start_region(state);  // left behind by a thread that ended
+  }
+}
+
+}  // namespace
+
+void prepare_temp(ThreadState* state) {
+  ensure_region(state);
+  const TempRegion& region = region_of(state);
+  touch_ahead(region.next(), end_of(region));
+}
+
 bool is_frame_empty(ThreadState* state) {
   note_demand(state);
   const TempRegion& region = region_of(state);
@@ -355,13 +377,8 @@ void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
   if (state == nullptr) {
     return nullptr;
   }
+  ensure_region(state);
   TempRegion& region = region_of(state);
-  if (region.begin == 0 &&
-      (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed))) {
-    open_region(state);  // if it fails, blocks come from temp job
-  } else if (region.begin == 0) {
-    start_region(state);  // left behind by a thread that ended
-  }
   const std::size_t bytes = size + (size == 0);
   const std::uintptr_t begin = base::align_up(region.next(), alignment);
   const std::uintptr_t end = end_of(region);
@@ -444,9 +461,14 @@ int by_temp_configure(size_t region, size_t limit) {
     return -1;
   }
   guard_forks();
-  const std::lock_guard lock(rare_lock);
-  settings = {region, limit};
-  settings_version.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(rare_lock);
+    settings = {region, limit};
+    settings_version.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (ThreadState* const state = this_thread; state != nullptr && state->open_cursors == 0 && is_frame_empty(state)) {
+    region_of(state) = {};  // the next block begins a region of the new size
+  }
   return 0;
 }
 

@@ -18,6 +18,9 @@ bool resize_job(void* block, std::size_t old_size, std::size_t size, std::size_t
 /// Drops the padding behind a block of the newest chunk, so that it can grow in place.
 void drop_padding(const void* block, std::size_t size);
 
+/// Gives the calling thread its first chunk, if it has none, and touches what comes next in it.
+void prepare_job(ThreadState* state);
+
 /// Gives up all chunks that a cursor owns. Its thread calls it.
 void retire_job_chunks(JobCursor& cursor);
 

@@ -1,6 +1,7 @@
 // Checks and announcements of blocks in watched processes.
 #include "lifetime/watched.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/poison.hpp"
@@ -42,6 +43,15 @@ void show_fresh(void* memory, std::size_t bytes) {
     base::show(memory, bytes);
     std::memset(memory, fresh_pattern, bytes);
     base::show(memory, bytes);
+  }
+}
+
+void touch_ahead(std::uintptr_t begin, std::uintptr_t end) {
+  constexpr std::uintptr_t most = std::uintptr_t{32} << 10;
+  constexpr std::uintptr_t page = 4096;
+  end = std::min(end, begin + most);
+  for (std::uintptr_t at = begin; at < end && !is_watched(); at = (at / page + 1) * page) {
+    *reinterpret_cast<volatile char*>(at) = 0;  // NOLINT: it was a pointer
   }
 }
 

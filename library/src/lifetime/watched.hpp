@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "block/watch.hpp"
 
@@ -29,6 +30,9 @@ void check_untouched(const void* memory, std::size_t bytes);
 void show(void* memory, std::size_t bytes);
 /// In a process with checks: as show(), and fills it with fresh_pattern.
 void show_fresh(void* memory, std::size_t bytes);
+
+/// Has the system provide up to 32 KiB of memory that holds no block yet; none in a watched process, which hides it.
+void touch_ahead(std::uintptr_t begin, std::uintptr_t end);
 
 /// Report a block to the recorder, if one listens.
 void announce_allocated(const void* block, std::size_t size, std::size_t alignment);
