@@ -61,8 +61,13 @@ class Lab:
     def blockyard(self, *arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
         return the_command.blockyard(*arguments, cwd=self.folder, more={"BLOCKYARD_BUILD": str(self.build), **extra})
 
-    def replay(self, *arguments: object, output: str = "results") -> subprocess.CompletedProcess[str]:
-        return self.blockyard("replay", *arguments, "-o", self.folder / output)
+    def replay(
+        self, *arguments: object, output: str = "results", totals: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Timed runs alone unless totals are asked for: half the runs show how they are ordered and kept."""
+        bare = "--totals" in arguments or (arguments[0] == "--resume")
+        without = () if totals or bare else ("--no-totals",)
+        return self.blockyard("replay", *arguments, *without, "-o", self.folder / output)
 
     def calls(self) -> list[str]:
         """The runs that were started, in order."""

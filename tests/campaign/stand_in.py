@@ -78,7 +78,9 @@ def run() -> None:
         time.sleep(600)
     if "--trace" in sys.argv:
         (output / "syscalls.npy").write_bytes(bytes(24))
-    elif "--untimed" not in sys.argv:
+    elif "--untimed" in sys.argv:
+        (output / "bursts.npy").write_bytes(bytes(36))
+    else:
         (output / "samples.npy").write_bytes(bytes(BEHAVIOUR.get("events", 10) * 36))
     (output / "run.json").write_text(
         json.dumps({"format": 1, "status": "ok", "ticks_per_ns": 2.5, "allocator": allocator})

@@ -76,7 +76,7 @@ def test_an_allocator_that_crashes_when_tried_fails_its_runs_and_the_others_go_o
     done = blockyard("replay", journal, "-a", f"glibc,{mine}", "-o", tmp_path / "r", "--repeats", 1, "--pace", "max")
     assert done.returncode == 0, done.stderr
     assert "mine: it crashed (SIG" in done.stderr
-    assert "1 of 2 runs failed" in done.stderr and "missing" not in done.stderr
+    assert "3 of 8 runs failed" in done.stderr and "missing" not in done.stderr
     facts = json.loads((tmp_path / "r/runs/tiny/mine/max-page/1/run.json").read_text())
     assert facts["status"] == "failed" and "crashed (SIG" in facts["reason"]
 
@@ -85,7 +85,11 @@ def test_every_event_of_a_journal_becomes_a_sample(journal: Path, tmp_path: Path
     done = blockyard("replay", journal, "-a", "glibc,null", "-o", tmp_path / "r", "--repeats", 2, "--touch", "none,all")
     assert done.returncode == 0, done.stderr
     for run in json.loads((tmp_path / "r/campaign.json").read_text())["runs"]:
-        rows = np.load(tmp_path / "r/runs" / run["id"] / "samples.npy")
+        folder = tmp_path / "r/runs" / run["id"]
+        if run["untimed"]:
+            assert int(np.load(folder / "bursts.npy")["events"].sum()) == EVENTS
+            continue
+        rows = np.load(folder / "samples.npy")
         assert len(rows) == EVENTS
         assert bool(rows["touch"].any()) == (run["touch"] == "all")
 
@@ -107,22 +111,10 @@ def test_a_journals_call_stacks_are_kept_beside_its_runs(journal: Path, tmp_path
 
 def test_the_facts_of_a_run_agree_with_the_plan_of_the_campaign(journal: Path, tmp_path: Path) -> None:
     blockyard(
-        "replay",
-        journal,
-        "-a",
-        "null",
-        "-o",
-        tmp_path / "r",
-        "--repeats",
-        1,
-        "--pace",
-        "10,max",
-        "--untimed",
-        "--threads",
-        "one",
+        "replay", journal, "-a", "null", "-o", tmp_path / "r", "--repeats", 1, "--pace", "10,max", "--threads", "one"
     )
     runs = json.loads((tmp_path / "r/campaign.json").read_text())["runs"]
-    assert len(runs) == 4
+    assert len(runs) == 6
     for run in runs:
         facts = json.loads((tmp_path / "r/runs" / run["id"] / "run.json").read_text())
         told = [facts[name] for name in ("journal", "allocator", "pace", "touch", "repeat", "threads", "untimed")]
@@ -130,10 +122,10 @@ def test_the_facts_of_a_run_agree_with_the_plan_of_the_campaign(journal: Path, t
             run["journal"],
             run["allocator"],
             run["pace"],
-            run["touch"],
+            "none" if run["untouched"] else run["touch"],
             run["repeat"],
             "one",
-            run["touch"] == "untimed",
+            run["untimed"],
         ]
 
 

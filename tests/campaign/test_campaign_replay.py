@@ -34,9 +34,18 @@ def test_lists_of_paces_and_touches_make_all_their_combinations(lab: Lab) -> Non
 
 
 def test_untimed_runs_stand_beside_the_timed_ones(lab: Lab) -> None:
-    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1, "--touch", "all", "--untimed")
-    assert lab.runs() == {"game/null/1x-all/1", "game/null/1x-untimed/1"}
-    assert lab.calls() == ["game null 1 all 1", "game null 1 all 1 untimed"]
+    lab.replay(lab.journal("game.txt"), "-a", "glibc", "--repeats", 2, "--touch", "all", totals=True)
+    assert lab.calls() == [
+        "game glibc 1 all 1",
+        "game null 1 all 1 untimed",
+        "game glibc 1 all 1 untimed",
+        "game glibc 1 none 1 untimed",
+        "game null 1 none 1 untimed",
+        "game glibc 1 all 2",
+        "game glibc 1 all 2 untimed",
+        "game null 1 all 2 untimed",
+    ]
+    assert {"game/glibc/1x-all-untimed/2", "game/null/1x-all-untouched/1"} <= lab.runs()
 
 
 def test_journals_of_the_same_name_get_results_of_their_own(lab: Lab) -> None:
@@ -251,7 +260,7 @@ def test_resume_takes_no_repeats_away_and_adds_none_to_a_share(lab: Lab) -> None
         (["-a", "null", "--repeats", "2", "--pace", "max"], "its paces are 1x there and max here"),
         (["-a", "null", "--repeats", "2", "--touch", "all"], "its touches are page there and all here"),
         (["-a", "null", "--repeats", "2", "--threads", "one"], "--threads is journal there and one here"),
-        (["-a", "null", "--repeats", "2", "--untimed"], "its untimed runs are off there and on here"),
+        (["-a", "null", "--repeats", "2", "--totals"], "its untimed runs are off there and on here"),
         (["-a", "null", "--repeats", "2", "--causes-above", "0"], "--causes-above is 250 there and 0 here"),
         (["-a", "null", "--repeats", "2", "--pollute", "64K"], "--pollute is 0 there and 65536 here"),
         (["-a", "null", "--repeats", "2", "--in-order"], "--in-order is off there and on here"),
@@ -401,7 +410,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
 
 def test_an_interrupt_while_a_journal_is_planned_leaves_nothing_behind(lab: Lab) -> None:
     lab.behave(slow_plan=600)
-    process = lab.start("replay", lab.journal("game.txt"), "-a", "null", "-o", "results")
+    process = lab.start("replay", lab.journal("game.txt"), "-a", "null", "--no-totals", "-o", "results")
     wait_for((lab.build / "planning").exists, process)
     process.send_signal(signal.SIGINT)
     process.communicate()
@@ -412,7 +421,9 @@ def test_an_interrupt_while_a_journal_is_planned_leaves_nothing_behind(lab: Lab)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_campaign_keeps_finished_runs_and_says_how_to_go_on(lab: Lab, number: signal.Signals) -> None:
     lab.behave(fail={"null": "hang"})
-    process = lab.start("replay", lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1, "-o", "results")
+    process = lab.start(
+        "replay", lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1, "--no-totals", "-o", "results"
+    )
     wait_for((lab.build / "hanging").exists, process)
     process.send_signal(number)
     _, messages = process.communicate()
@@ -427,7 +438,7 @@ def test_an_interrupted_campaign_keeps_finished_runs_and_says_how_to_go_on(lab: 
 
 def test_a_second_replay_into_the_same_folder_is_refused(lab: Lab) -> None:
     lab.behave(fail={"null": "hang"})
-    process = lab.start("replay", lab.journal("game.txt"), "-a", "null", "--repeats", 1, "-o", "results")
+    process = lab.start("replay", lab.journal("game.txt"), "-a", "null", "--repeats", 1, "--no-totals", "-o", "results")
     wait_for((lab.build / "hanging").exists, process)
     done = lab.replay("--resume")
     process.send_signal(signal.SIGINT)
@@ -451,7 +462,7 @@ def test_a_disk_that_fills_up_ends_the_campaign_in_a_sentence_and_keeps_finished
     journal = lab.journal("game.txt")
     # Five runs of 1 MB fit until somebody else takes the space after the first.
     script = (
-        f"{sys.executable} -m blockyard replay {journal} -a null --repeats 5 -o {small}/results & "
+        f"{sys.executable} -m blockyard replay {journal} -a null --repeats 5 --no-totals -o {small}/results & "
         f"while [ ! -e {small}/results/runs/game/null/1x-page/1 ] && kill -0 $!; do sleep 0.01; done; "
         f"head -c 100m /dev/zero > {small}/others 2>/dev/null; wait $!; code=$?; "
         f"ls {small}/results/runs/game/null/1x-page; exit $code"

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
       });
     }
     replay::PlanHeader header = plan.header();
-    out.finish(header, {plan.frames().begin(), plan.frames().end()});
+    out.finish(header, {plan.frames().begin(), plan.frames().end()}, {plan.phases().begin(), plan.phases().end()});
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -9,6 +9,7 @@ import numpy as np
 
 from blockyard.analysis.passes import ROW
 from blockyard.analysis.samples import NO_EVENT
+from blockyard.analysis.totals import BURST
 
 MACHINE = {
     "cpu": "Test Processor 9000",
@@ -57,7 +58,7 @@ class Campaign:
         repeats: int = 1,
         threads: str = "journal",
         missing: Sequence[tuple[str, str]] = (),
-        untimed: bool = False,
+        totals: bool = False,
         peak_bytes: int = 1 << 20,
     ) -> None:
         self.directory = directory
@@ -99,7 +100,7 @@ class Campaign:
             "touches": list(touches),
             "repeats": repeats,
             "threads": threads,
-            "untimed": untimed,
+            "totals": totals,
             "shard": None,
             "runs": [],
         }
@@ -110,6 +111,15 @@ class Campaign:
         self, allocator: str, repeat: int = 1, journal: str = "game", pace: str = "1x", touch: str = "page"
     ) -> Path:
         return self.directory / "runs" / journal / allocator / f"{pace}-{touch}" / str(repeat)
+
+    def bursts(
+        self, allocator: str, rows: Sequence[tuple[int, ...]], repeat: int = 1, kind: str = "untimed", **more: Any
+    ) -> None:
+        """An untimed run whose bursts are (last event, thread, ns) or (last event, thread, ns, ns away)."""
+        made = np.zeros(len(rows), BURST)
+        for place, (event, thread, ns, *away) in enumerate(rows):
+            made[place] = (event, 1, 0, thread, 0, 0, ns, away[0] if away else 0)
+        np.save(self.run(allocator, None, repeat, touch=f"page-{kind}", **more) / "bursts.npy", made)
 
     def run(
         self,
@@ -139,7 +149,7 @@ class Campaign:
             "touch": touch,
             "repeat": repeat,
             "threads": "journal",
-            "untimed": touch == "untimed",
+            "untimed": touch.endswith(("-untimed", "-untouched")),
             "events": 0 if rows is None else len(rows),
             "ticks_per_ns": self.ticks_per_ns,
             "floor_call_ticks": self.floors[0],

@@ -124,12 +124,14 @@ def test_a_replay_on_one_thread_is_said_to_be_one(tmp_path: Path, report: Report
     assert "all events ran on one thread (--threads one)" in said and "on one thread" in said.split("Machine")[0]
 
 
-def test_untimed_runs_show_how_much_the_timing_costs(tmp_path: Path, report: Report) -> None:
-    campaign = Campaign(tmp_path / "results", ["one"], untimed=True)
+def test_untimed_runs_show_what_all_calls_together_take(tmp_path: Path, report: Report) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"], totals=True)
     campaign.run("one", known_rows(1))
-    campaign.run("one", None, touch="untimed", cpu_ns=321_000_000)
+    campaign.bursts("one", [(7, 0, 321_000_000)])
+    campaign.bursts("null", [(7, 0, 1_000_000)])
     assert report("results", *QUICK).returncode == 0
-    assert "321 ms" in (campaign.directory / "report" / "report.txt").read_text()
+    text = (campaign.directory / "report" / "report.txt").read_text()
+    assert "all calls together" in text and "320 ms" in text
 
 
 @pytest.mark.parametrize(

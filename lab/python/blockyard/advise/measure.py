@@ -294,7 +294,6 @@ def _prepare(
         paces=["1x" if entries[0]["paced"] else "max"],
         touches=[TOUCH],
         repeats=repeats,
-        untimed=False,
         options=RunOptions(),
     )
     with disk_errors(folder.path):
@@ -325,7 +324,7 @@ def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, pr
             if not plan.is_file():
                 stretch = Stretch(run.journal, Path(entry["path"]), entry["from_s"], entry["to_s"])
                 _plan(folder, stretch, routes, entry["groups"], lambda fraction, text: None)
-            request = runner.Request(run, choice, plan, TOUCH, campaign.options)
+            request = runner.Request(run, choice, plan, campaign.options)
             with folder.running(run) as partial:
                 result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor)
                 if result["status"] != "ok":

@@ -77,12 +77,6 @@ class RunFacts:
         return self.look_source not in ("", "off")
 
     @property
-    def timed_and_background_ns(self) -> Number:
-        """The timed calls and touches, and the processor time of the allocator's own threads."""
-        known = self.timed_ns is not None and self.own_threads_cpu_ns is not None
-        return self.timed_ns + self.own_threads_cpu_ns if known else None
-
-    @property
     def why(self) -> str:
         """Why it failed."""
         return (self.reason or "no reason given").rstrip(".")

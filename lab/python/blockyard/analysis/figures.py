@@ -264,6 +264,8 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
         if wanted
         else []
     )
+    if allocator.totals is not None:
+        series = [one.from_totals(allocator.totals) for one in series]
     return AllocatorFigures(
         allocator, digest, measured, _step_ticks(allocator, digest), cuts, {id(one.cut): one for one in series}, gross
     )

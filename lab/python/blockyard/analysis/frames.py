@@ -5,7 +5,7 @@ frame marks or, where a clock cuts it, of the reference run.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from blockyard.analysis.latency import P50, P99, P999, Percentile, View
 from blockyard.analysis.passes import ALL
 from blockyard.analysis.sections import Section
 from blockyard.analysis.timeline import Timeline
+from blockyard.analysis.totals import Untimed
 from blockyard.errors import UserError
 
 RATES_HZ = (30, 60, 90, 120, 144, 240)
@@ -72,13 +73,27 @@ class NoFrames:
 @dataclass(frozen=True)
 class FrameSeries:
     """One allocator's frames, in ns of allocator time (of an allocation the call and its touch): [repeat, frame], and
-    for inherent [frame]."""
+    for inherent [frame]. They come from untimed runs where there are some, and then `timed` has the timed calls added
+    up, for what belongs to one of those."""
 
     cut: FrameCut
     events: np.ndarray
     as_run_ns: np.ndarray
     attributed_ns: np.ndarray | None
     inherent_ns: np.ndarray
+    timed: "FrameSeries | None" = None
+
+    def from_totals(self, totals: Untimed) -> "FrameSeries":
+        """The same frames without a clock around each call."""
+        edges, thread = self.cut.edges, self.cut.thread
+        attributed = totals.frames(edges, thread)
+        return replace(
+            self,
+            as_run_ns=totals.frames(edges, thread, away=True),
+            attributed_ns=None if self.attributed_ns is None else attributed,
+            inherent_ns=attributed.min(axis=0),
+            timed=self,
+        )
 
     def of(self, view: View, chosen: np.ndarray | slice = slice(None)) -> np.ndarray | None:
         """[repeat, frame] of the frames chosen; inherent has one row. None where causes are not known."""

@@ -1,7 +1,7 @@
 """A campaign's folder as sections: the runs of one journal at one pace with one touch, which alone are compared."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,14 +9,14 @@ from statistics import median
 from typing import Any
 
 from blockyard.analysis import facts as facts_of
-from blockyard.analysis import samples
+from blockyard.analysis import samples, totals
 from blockyard.analysis.facts import MachineFacts, RunFacts
 from blockyard.campaign import document
 from blockyard.campaign.folder import Folder
 from blockyard.campaign.run_options import RunOptions
+from blockyard.campaign.schedule import NULL
 from blockyard.errors import UserError
 
-NULL = "null"
 _SAME_MACHINE = 0.01
 """Calibrations of one clock agree to five digits; tick rates that differ by a hundredth are of different machines."""
 
@@ -60,7 +60,8 @@ class AllocatorRuns:
     version: str
     runs: tuple[Run, ...]
     failures: tuple[Run, ...]
-    untimed: tuple[Run, ...]
+    untimed: Mapping[str, Sequence[Run]]
+    """By kind, `untimed` and `untouched` (campaign/schedule.py), and the same of `null`: `null untimed`."""
     needs_lock: bool
     needs_pool: bool
     floors_ns: tuple[float, float]
@@ -71,6 +72,39 @@ class AllocatorRuns:
     @property
     def is_null(self) -> bool:
         return self.base == NULL
+
+    @cached_property
+    def totals(self) -> totals.Untimed | None:
+        """What all calls together take; None where the campaign has no untimed runs of it and of `null`."""
+        read = {
+            kind: [totals.Bursts.of(run.folder) for run in self.untimed.get(kind, ())]
+            for kind in ("untimed", "untouched", "null untimed", "null untouched")
+        }
+        found = totals.Untimed(*read.values())
+        return found if found.touched and found.null_touched else None
+
+    @property
+    def spent_ns(self) -> float | None:
+        """All calls with first touch, per repeat: without a clock around each where such runs are there, else timed
+        calls added up."""
+        if self.totals is not None:
+            return self.totals.all.with_touch_ns
+        return middle(self.runs, lambda facts: facts.timed_ns)
+
+    @property
+    def spent_with_background_ns(self) -> float | None:
+        """The same and the processor time of the allocator's own threads."""
+
+        def with_background(spent: float | None) -> Callable[[RunFacts], float | None]:
+            def both(facts: RunFacts) -> float | None:
+                ns = facts.timed_ns if spent is None else spent
+                return None if ns is None or facts.own_threads_cpu_ns is None else ns + facts.own_threads_cpu_ns
+
+            return both
+
+        if self.totals is None:
+            return middle(self.runs, with_background(None))
+        return middle(self.untimed["untimed"], with_background(self.totals.all.with_touch_ns))
 
     @cached_property
     def ticks_per_ns(self) -> float:
@@ -156,7 +190,12 @@ def pace_words(pace: str) -> str:
 
 
 def touch_words(touch: str) -> str:
-    return {"none": "no touch", "page": "one byte touched in every page", "all": "all bytes touched"}.get(touch, touch)
+    return {
+        "none": "no touch",
+        "first": "the first byte touched",
+        "page": "one byte touched in every page",
+        "all": "all bytes touched",
+    }.get(touch, touch)
 
 
 def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
@@ -169,21 +208,23 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     planned = [entry for entry in plan.runs() if not journals or entry.journal in journals]
     ended = [(entry, run_in(Folder(directory).run(entry), entry.repeat)) for entry in planned]
     grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
-    untimed: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    untimed: dict[tuple[str, str, str, str], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for entry, run in ended:
         if run is None:
             continue
-        if not entry.untimed and not run.facts.untimed:
+        if not entry.untimed:
             grouped[entry.journal, entry.pace, entry.touch][entry.allocator].append(run)
         elif run.ok:
-            untimed[entry.journal, entry.pace, entry.allocator].append(run)
+            kind = "untouched" if entry.untouched else "untimed"
+            untimed[entry.journal, entry.pace, entry.touch, entry.allocator][kind].append(run)
 
     entries = {entry["name"]: entry for entry in plan.allocators}
     sections = []
     for (journal, pace, touch), found in grouped.items():
         floors = _least_floors([run for runs in found.values() for run in runs if run.ok])
+        null = {f"null {kind}": runs for kind, runs in untimed[journal, pace, touch, NULL].items()}
         members = [
-            _allocator(entries[name], found[name], untimed[journal, pace, name], floors)
+            _allocator(entries[name], found[name], {**untimed[journal, pace, touch, name], **null}, floors)
             for name in entries
             if name in found
         ]
@@ -241,7 +282,7 @@ def _least_floors(runs: list[Run]) -> tuple[float, float]:
 
 
 def _allocator(
-    entry: dict[str, Any], runs: list[Run], untimed: list[Run], floors: tuple[float, float]
+    entry: dict[str, Any], runs: list[Run], untimed: Mapping[str, Sequence[Run]], floors: tuple[float, float]
 ) -> AllocatorRuns:
     good = tuple(run for run in runs if run.ok)
     facts = (good or tuple(runs))[0].facts
@@ -253,7 +294,7 @@ def _allocator(
         facts.version or str(entry.get("version") or ""),
         good,
         tuple(run for run in runs if not run.ok),
-        tuple(untimed),
+        untimed,
         facts.needs_lock if facts.locked is None else facts.locked,
         facts.needs_pool,
         floors,

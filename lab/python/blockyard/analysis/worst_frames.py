@@ -12,7 +12,8 @@ from blockyard.analysis.passes import ALL, FREE, Rows
 
 @dataclass(frozen=True)
 class WorstFrame:
-    """One frame in the repeat in which it was slowest; `median_ns` is its middle over all repeats."""
+    """One frame: `allocator_ns` in the repeat in which it was slowest, `median_ns` its middle over all repeats. Its
+    calls are those of the timed repeat in which they took longest."""
 
     frame: int
     start_ns: float
@@ -47,7 +48,7 @@ def of(one: AllocatorFigures, count: int) -> list[WorstFrame]:
 
 
 def events_of(one: AllocatorFigures, found: WorstFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of its events, and their times in ns in the repeat in which it was slowest."""
+    """The numbers of its events, and their times in ns in the timed repeat in which they took longest."""
     repeat = next(place for place, run in enumerate(one.runs.runs) if run.repeat == found.repeat)
     rows, ns = _rows(one, open_rows(one.runs, gross=one.gross)[repeat], found.frame)
     return rows["event"], ns
@@ -67,15 +68,18 @@ def _rows(one: AllocatorFigures, run: Rows, frame: int) -> tuple[np.ndarray, np.
 def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
     series = one.frames
     assert series is not None
-    place = int(series.as_run_ns[:, frame].argmax())
-    rows, ns = _rows(one, opened[place], frame)
+    place, (rows, ns) = max(
+        enumerate(_rows(one, run, frame) for run in opened), key=lambda each: float(each[1][1].sum())
+    )
     slowest = int(ns.argmax())
     frees = rows["kind"] == FREE
+    allocator_ns = float(series.as_run_ns[:, frame].max())
+    in_frees = float(ns[frees].sum()) * (allocator_ns / float(ns.sum()))
     return WorstFrame(
         frame,
         float(series.cut.starts_ns[frame]),
         one.runs.runs[place].repeat,
-        float(series.as_run_ns[place, frame]),
+        allocator_ns,
         float(series.median_ns[frame]),
         len(rows),
         float(ns[slowest]),
@@ -83,6 +87,6 @@ def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
         int(rows["kind"][slowest]),
         int(rows["size"][slowest]),
         int(rows["cause"][slowest]),
-        float(ns[~frees].sum()),
-        float(ns[frees].sum()),
+        allocator_ns - in_frees,
+        in_frees,
     )

@@ -19,7 +19,7 @@ _SHARED = {
     "paces": "paces",
     "touches": "touches",
     "repeats": "repeats",
-    "untimed runs": "untimed",
+    "untimed runs": "totals",
     "traced runs": "traced",
 }
 """What a campaign has in common with its shares and with a request to go on with it: words, and the field."""
@@ -38,15 +38,14 @@ class Campaign:
     paces: list[str]
     touches: list[str]
     repeats: int
-    untimed: bool
     options: RunOptions
     shard: str | None = None
     traced: bool = False
+    totals: bool = False
 
     def runs(self) -> list[Run]:
         """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""
-        touches = [*self.touches, *(["untimed"] if self.untimed else [])]
-        return schedule(*self._names(), self.paces, touches, self.repeats)
+        return schedule(*self._names(), self.paces, self.touches, self.repeats, totals=self.totals)
 
     def traces(self) -> list[Run]:
         """The traced runs, which measure nothing: none of them is in `runs`."""

@@ -15,7 +15,7 @@ from blockyard.campaign.document import Campaign
 from blockyard.campaign.estimate import Estimate
 from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.progress import Display
-from blockyard.campaign.schedule import Run, share
+from blockyard.campaign.schedule import NULL, Run, share
 from blockyard.campaign.settings import Settings, Stretch
 from blockyard.errors import UserError
 from blockyard.files import whole_text
@@ -23,13 +23,20 @@ from blockyard.files import whole_text
 
 @dataclass
 class Outcome:
-    """What a campaign came to. `failed` has each failed run's reason, those of earlier sittings included."""
+    """What a campaign came to. `failed` has each failed run's reason, those of earlier sittings included, `beside` how
+    many succeeded on `null` that nobody had asked for."""
 
     total: int
     succeeded: int = 0
+    beside: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     missing: list[dict[str, str]] = field(default_factory=list)
     interrupted: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether none succeeded that was asked for."""
+        return self.succeeded == self.beside
 
     def failure_lines(self) -> list[str]:
         """What to print about failed runs; empty when there are none."""
@@ -82,10 +89,10 @@ def start(
             paces=list(wanted.paces),
             touches=list(wanted.touches),
             repeats=wanted.repeats,
-            untimed=wanted.untimed,
             options=wanted.options,
             shard=f"{shard[0]}/{shard[1]}" if shard else None,
             traced=wanted.traced,
+            totals=wanted.totals,
         )
         _refuse_unpaced(campaign)
         _refuse_without_room(folder, campaign, _share(campaign))
@@ -274,7 +281,7 @@ def _run(
     within_s: float | None,
 ) -> Outcome:
     runs = _share(campaign)
-    choices = {choice.name: choice for choice in present}
+    choices = {choice.name: choice for choice in [*_resolve([NULL]), *present]}
     outcome = Outcome(total=len(runs), missing=campaign.missing)
     todo = []
     for run in runs:
@@ -282,7 +289,7 @@ def _run(
         if result is None:
             todo.append(run)
         else:
-            _count(outcome, run, result)
+            _count(outcome, campaign, run, result)
     estimate = Estimate(campaign.journals)
     began = time.monotonic()
     show.begin(campaign.name, len(runs) - len(todo), len(runs))
@@ -305,7 +312,7 @@ def _run(
                 result = _run_one(campaign, run, choices[run.allocator], folder, show, estimate)
                 if result["status"] == "ok" and not run.traced:
                     estimate.observed(run, time.monotonic() - run_began + cooldown_s)
-                _count(outcome, run, result)
+                _count(outcome, campaign, run, result)
                 _keep_clock(folder, result)
                 show.run_ends(
                     run, result["reason"] if result["status"] == "failed" else None, estimate.left_s(left[1:])
@@ -326,7 +333,7 @@ def _run_one(
     plan = folder.plan(run.journal)
     if not plan.is_file():
         _plan_again(campaign, journal, folder, show)
-    request = runner.Request(run, choice, plan, campaign.touches[0], campaign.options)
+    request = runner.Request(run, choice, plan, campaign.options)
     with folder.running(run) as partial:
         result = runner.run_once(
             request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor, tick=show.tick
@@ -358,9 +365,10 @@ def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, sho
     prepare.plan(stretch, campaign.options.threads, folder, lambda part, text: show.planning(stretch.name, part, text))
 
 
-def _count(outcome: Outcome, run: Run, result: dict[str, Any]) -> None:
+def _count(outcome: Outcome, campaign: Campaign, run: Run, result: dict[str, Any]) -> None:
     if result["status"] == "ok":
         outcome.succeeded += 1
+        outcome.beside += all(entry["name"] != run.allocator for entry in campaign.allocators)
     else:
         outcome.failed[run.id] = result.get("reason") or "it gave no reason"
 

@@ -16,7 +16,7 @@ class Estimate:
 
     def __init__(self, journals: Iterable[dict[str, Any]]) -> None:
         self._journals = {journal["name"]: journal for journal in journals}
-        self._like: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        self._like: dict[tuple[str, str, str, bool], list[float]] = defaultdict(list)
         self._overheads: list[float] = []
 
     def nominal_s(self, run: Run) -> float:
@@ -27,8 +27,8 @@ class Estimate:
         return journal["duration_s"] / float(run.pace.removesuffix("x"))
 
     def expected_s(self, run: Run) -> float:
-        """The mean of runs of the same journal, pace and touch, else the nominal time and the mean overhead so far."""
-        like = self._like[run.journal, run.pace, run.touch]
+        """The mean of like runs of the same journal, else the nominal time and the mean overhead so far."""
+        like = self._like[run.journal, run.pace, run.touch, run.untimed]
         if like:
             return sum(like) / len(like)
         overhead = sum(self._overheads) / len(self._overheads) if self._overheads else _OVERHEAD_S
@@ -39,7 +39,7 @@ class Estimate:
         return 120.0 + 20.0 * self.nominal_s(run)
 
     def observed(self, run: Run, seconds: float) -> None:
-        self._like[run.journal, run.pace, run.touch].append(seconds)
+        self._like[run.journal, run.pace, run.touch, run.untimed].append(seconds)
         self._overheads.append(max(seconds - self.nominal_s(run), 0.0))
 
     def left_s(self, runs: Iterable[Run]) -> float:

@@ -123,7 +123,7 @@ class Folder:
             return None
         if not isinstance(fields, dict) or fields.get("status") not in ("ok", "failed"):
             return None
-        left = "syscalls.npy" if run.traced else "samples.npy" if run.sampled else "run.json"
+        left = "syscalls.npy" if run.traced else "samples.npy" if run.sampled else "bursts.npy"
         if fields["status"] == "ok" and not (self.run(run) / left).is_file():
             return None
         return fields

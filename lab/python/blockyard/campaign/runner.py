@@ -23,12 +23,11 @@ _INHERITED = ("PATH", "HOME", "TMPDIR")
 
 @dataclass(frozen=True)
 class Request:
-    """A run, and what its process needs to know. `timed_touch` is what an untimed run writes into its blocks."""
+    """A run, and what its process needs to know."""
 
     run: Run
     choice: Choice
     plan: Path
-    timed_touch: str
     options: RunOptions
 
 
@@ -44,7 +43,7 @@ def command_line(request: Request, output: Path) -> list[str]:
         "--adapter": choice.adapter,
         "--foreign": choice.foreign,
         "--pace": run.pace if run.pace == "max" else run.pace.removesuffix("x"),
-        "--touch": request.timed_touch if run.untimed else run.touch,
+        "--touch": "none" if run.untouched else run.touch,
         "--trace": run.traced,
         "--untimed": run.untimed,
         **request.options.arguments(traced=run.traced),

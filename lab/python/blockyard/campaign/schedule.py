@@ -11,7 +11,10 @@ from blockyard.errors import UserError
 class Run:
     """One replay of one journal on one allocator. `order` counts from 0 in the order of running.
 
-    A traced run finds out which events make which system calls and measures nothing; its `repeat` is 0.
+    A timed run has a clock around each call, an untimed one around each burst of calls: the first tells of a call by
+    itself, the second what all of them take together. An untouched run is an untimed one that writes nothing into its
+    blocks: beside it first touch shows. A traced run finds out which events make which system calls and measures
+    nothing; its `repeat` is 0.
     """
 
     journal: str
@@ -21,15 +24,15 @@ class Run:
     repeat: int
     order: int
     traced: bool = False
+    untimed: bool = False
+    untouched: bool = False
 
     @property
     def id(self) -> str:
         """Names the run, and its folder under `runs/`."""
-        return f"{self.journal}/{self.allocator}/{self.pace}-{self.touch}/{'trace' if self.traced else self.repeat}"
-
-    @property
-    def untimed(self) -> bool:
-        return self.touch == "untimed"
+        kind = "-untouched" if self.untouched else "-untimed" if self.untimed else ""
+        number = "trace" if self.traced else self.repeat
+        return f"{self.journal}/{self.allocator}/{self.pace}-{self.touch}{kind}/{number}"
 
     @property
     def sampled(self) -> bool:
@@ -37,18 +40,38 @@ class Run:
         return not self.untimed and not self.traced
 
 
+NULL = "null"
+"""The allocator that does nothing: what an untimed run takes on it is the replay's own."""
+_UNTOUCHED_EACH = 5
+"""One repeat in so many has an untouched run, the first one at least."""
+
+
 def schedule(
-    journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str], repeats: int
+    journals: Sequence[str],
+    allocators: Sequence[str],
+    paces: Sequence[str],
+    touches: Sequence[str],
+    repeats: int,
+    *,
+    totals: bool = False,
 ) -> list[Run]:
     """All runs in order: within one journal, pace and touch the repeats go A B C, C B A, A B C.
 
     What drifts over minutes (a warming machine, a neighbour on the same host) then hits all allocators equally, and no
     allocator is always the first after a change of journal. Their mean positions are equal over every two repeats.
+    With `totals` each repeat is run untimed too, on `null` besides, and some untouched.
     """
     runs: list[Run] = []
+    with_null = [*allocators, *([] if NULL in allocators else [NULL])]
     for journal, pace, touch, repeat in itertools.product(journals, paces, touches, range(1, repeats + 1)):
-        for allocator in allocators if repeat % 2 else reversed(allocators):
-            runs.append(Run(journal, allocator, pace, touch, repeat, len(runs)))
+        kinds = [(list(allocators), {})]
+        if totals:
+            kinds.append((with_null, {"untimed": True}))
+            if touch != "none" and repeat % _UNTOUCHED_EACH == 1:
+                kinds.append((with_null, {"untimed": True, "untouched": True}))
+        for number, (members, kind) in enumerate(kinds):
+            for allocator in members if (repeat + number) % 2 else reversed(members):
+                runs.append(Run(journal, allocator, pace, touch, repeat, len(runs), **kind))
     return runs
 
 

@@ -14,7 +14,7 @@ from blockyard.campaign import run_options
 from blockyard.campaign.run_options import RunOptions
 from blockyard.errors import UserError
 
-TOUCHES = ("none", "page", "all")
+TOUCHES = ("none", "first", "page", "all")
 _MOST_SECONDS = 1e9
 MOST_REPEATS = 1000  # the plan of all runs is kept in memory, and a day holds fewer
 
@@ -41,7 +41,7 @@ class Settings:
     paces: tuple[str, ...] = ("1x",)
     touches: tuple[str, ...] = ("page",)
     repeats: int = 5
-    untimed: bool = False
+    totals: bool = True
     traced: bool = False
     options: RunOptions = field(default_factory=RunOptions)
     name: str = "replay"
@@ -64,7 +64,9 @@ def parse_pace(text: str) -> str:
 def parse_touch(text: str) -> str:
     text = text.strip()
     if text not in TOUCHES:
-        raise UserError(f"'{text}' is not a touch; use none, page (a byte in every 4096) or all")
+        raise UserError(
+            f"'{text}' is not a touch; use none, first (the first byte), page (a byte in every 4096) or all"
+        )
     return text
 
 
@@ -143,7 +145,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "pace": list,
     "touch": list,
     "repeats": int,
-    "untimed": bool,
+    "totals": bool,
     "trace": bool,
     **run_options.KEYS,
     "journal": list,
@@ -183,7 +185,7 @@ def read_campaign(path: Path) -> Settings:
     for key, name, parse in (("pace", "paces", parse_pace), ("touch", "touches", parse_touch)):
         if key in table:
             settings = replace(settings, **{name: parse_list(",".join(map(str, table[key])), parse)})
-    plain = {"repeats": "repeats", "untimed": "untimed", "trace": "traced"}
+    plain = {"repeats": "repeats", "totals": "totals", "trace": "traced"}
     return replace(settings, **{name: table[key] for key, name in plain.items() if key in table})
 
 

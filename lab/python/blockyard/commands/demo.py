@@ -51,7 +51,7 @@ def command(again: bool, everything: bool, output: Path | None) -> None:
     if outcome.interrupted:
         click.echo("blockyard: interrupted; finished runs are kept, and 'blockyard demo' goes on from there", err=True)
         sys.exit(128 + signal.SIGINT)
-    if outcome.succeeded == 0:
+    if outcome.is_empty:
         raise UserError("no run succeeded; the reasons stand above")
     text = _report(folder, everything)
     _print(Text.from_ansi(text))

@@ -40,11 +40,13 @@ Examples:
 @click.option(
     "--touch",
     metavar="LIST",
-    help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]",
+    help="What is written into a fresh block: none, first (a byte), page (a byte in every 4096) or all.  [page]",
 )
 @options.stretch
 @click.option(
-    "--untimed", is_flag=True, default=None, help="Add runs without a clock around each event, for the total CPU time."
+    "--totals/--no-totals",
+    default=None,
+    help="Run each repeat again without a clock around each call, for what all calls together take.  [totals]",
 )
 @run_options.on_command_line
 @click.option(
@@ -72,7 +74,7 @@ def command(
     touch: str | None,
     from_: float | None,
     to: float | None,
-    untimed: bool | None,
+    totals: bool | None,
     trace: bool | None,
     resume: bool,
     shard: str | None,
@@ -89,7 +91,7 @@ def command(
     given = {
         "allocators": options.names(allocators) or None,
         "repeats": repeats,
-        "untimed": untimed,
+        "totals": totals,
         "traced": trace,
         "paces": settings.parse_list(pace, settings.parse_pace) if pace is not None else None,
         "touches": settings.parse_list(touch, settings.parse_touch) if touch is not None else None,
@@ -160,7 +162,7 @@ def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> Non
             err=True,
         )
         sys.exit(128 + signal.SIGINT)
-    if outcome.succeeded == 0:
+    if outcome.is_empty:
         raise UserError("no run succeeded; the reasons stand above")
     click.echo(f"{outcome.succeeded} of {outcome.total} runs measured in {output}")
     folder = shlex.quote(str(output))

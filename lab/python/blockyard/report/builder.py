@@ -26,6 +26,7 @@ from blockyard.report import (
     samples_parquet,
     site_tables,
     study,
+    total_tables,
     verdict,
     workers,
 )
@@ -346,6 +347,7 @@ def _tables(one: MeasuredSection) -> Iterable[Block]:
 
 def _some_tables(lineup: Lineup) -> Iterable[Block]:
     """What is behind the verdict, in the order in which it is asked for."""
+    yield from _totals(lineup)
     for view in lineup.of.shown:
         yield from frame_tables.short(lineup, view)
         yield from latency_tables.short(lineup, view)
@@ -359,7 +361,13 @@ def _some_tables(lineup: Lineup) -> Iterable[Block]:
     yield latency_tables.fidelity_table(lineup)
 
 
+def _totals(lineup: Lineup) -> Iterable[Block]:
+    if any(one.runs.totals is not None for one in lineup.competing):
+        yield total_tables.table(lineup)
+
+
 def _all_tables(lineup: Lineup) -> Iterable[Block]:
+    yield from _totals(lineup)
     for view in lineup.of.shown:
         yield from latency_tables.every(lineup, view)
     for view in [view for view in lineup.of.shown if view is not View.INHERENT] or [View.AS_RUN]:

@@ -118,7 +118,6 @@ def costs(lineup: Lineup) -> Table:
     def cells(one: AllocatorFigures) -> list[Cell]:
         return [
             *(middle(one.runs.runs, attrgetter(name)) for name in ("peak_resident_bytes", "minor_faults", "cpu_ns")),
-            middle(one.runs.untimed, attrgetter("cpu_ns")),
             middle(one.runs.runs, attrgetter("late_p99_ns")),
         ]
 
@@ -127,13 +126,12 @@ def costs(lineup: Lineup) -> Table:
         [
             Column("peak resident", Unit.BYTES, True),
             Column("page faults", Unit.COUNT, True),
-            *marked("CPU", "CPU untimed"),
+            *marked("CPU"),
             Column("late p99", Unit.NS),
         ],
         cells,
         "medians over repeats",
         notes=["page faults and CPU: while the clock ran, without the preamble"],
-        absent="no untimed runs in this campaign (replay --untimed)",
     )
 
 

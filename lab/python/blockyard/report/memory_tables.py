@@ -82,15 +82,14 @@ def processor_time(lineup: Lineup) -> Table:
         lineup,
         "processor time",
         [
-            (Column("timed\ncalls", Unit.NS), _middle("timed_ns")),
+            (Column("calls", Unit.NS), attrgetter("spent_ns")),
             (Column("own\nthreads", Unit.COUNT), _middle("own_threads")),
             (Column("their\nCPU", Unit.NS), _middle("own_threads_cpu_ns")),
-            (Column("calls and\ntheir CPU", Unit.NS, True), _middle("timed_and_background_ns")),
+            (Column("calls and\ntheir CPU", Unit.NS, True), attrgetter("spent_with_background_ns")),
             (Column("whole\nprocess", Unit.NS, True), _middle("cpu_ns")),
-            (Column("untimed", Unit.NS, True), lambda runs: middle(runs.untimed, attrgetter("cpu_ns"))),
         ],
-        "medians over repeats; calls and their CPU: what the allocator cost in all while the clock ran, the work of "
-        "its own threads included",
+        "medians over repeats; calls: with first touch; calls and their CPU: what the allocator cost in all while the "
+        "clock ran, the work of its own threads included",
         asked="calls and\ntheir CPU",
     )
 

@@ -16,6 +16,7 @@ from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL,
 from blockyard.analysis.noise import Figure
 from blockyard.analysis.sections import Section
 from blockyard.files import whole
+from blockyard.report import total_tables
 from blockyard.report.lineup import MeasuredSection
 
 _COMBINATIONS = tuple(
@@ -50,6 +51,7 @@ def write_all(target: Path, measured: Sequence[MeasuredSection]) -> list[Path]:
     found = {
         "summary": [row for one in measured for row in _latencies(one.section, one.asked, one.views)],
         "frames": [row for one in measured for row in _budgets(one.section, one.asked, one.views)],
+        "totals": [row for one in measured for row in total_tables.records(one.section, one.asked)],
         "memory": [row for one in measured for row in _memory(one.section, one.asked)],
         "runs": [row for one in measured for row in _runs(one.section, one.asked)],
     }

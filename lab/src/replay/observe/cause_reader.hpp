@@ -86,6 +86,9 @@ class CauseReader {
   /// half of that for an event below `pause_ns`.
   std::uint8_t read(std::uint64_t begin, std::uint64_t end, std::uint8_t fault);
 
+  /// After read(): so long the thread did not run during the event, as far as that is known.
+  [[nodiscard]] std::uint64_t lost_ticks() const { return lost_; }
+
   /// An event ended at `end` and needed no reading.
   [[gnu::always_inline]] void skip(std::uint64_t end) { seen_ = end; }
 
@@ -135,6 +138,7 @@ class CauseReader {
   std::uint64_t floor_touch_ = 0;   ///< ticks
   std::uint64_t seen_ = 0;          ///< the last clock read between events
   std::uint64_t events_ = 0;
+  std::uint64_t lost_ = 0;          ///< ticks, by the last reading
   double ticks_per_ns_ = 1;
   Counts base_{};
   int counter_ = -1;  ///< perf's

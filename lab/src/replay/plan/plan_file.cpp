@@ -44,8 +44,9 @@ PlanFile::~PlanFile() { close(file_); }
 void PlanFile::read_tables() {
   const std::size_t groups = header_.routes != 0 ? (header_.slots + std::size_t{slot_group} - 1) / slot_group : 0;
   const std::size_t bytes = header_.threads * sizeof(PlanThread) + header_.chunks * sizeof(PlanChunk) +
-                            header_.frames * sizeof(std::uint32_t) + header_.routes * sizeof(PlanRoute) +
-                            header_.generations * sizeof(std::uint64_t) + groups * sizeof(std::uint32_t);
+                            (std::size_t{header_.frames} + header_.phases) * sizeof(std::uint32_t) +
+                            header_.routes * sizeof(PlanRoute) + header_.generations * sizeof(std::uint64_t) +
+                            groups * sizeof(std::uint32_t);
   if (header_.tables_offset + bytes != header_.file_bytes) damaged("its tables");
   std::vector<char> tables(bytes);
   if (!read(header_.tables_offset, tables.data(), tables.size())) damaged("its tables");
@@ -60,6 +61,7 @@ void PlanFile::read_tables() {
   copy_out(threads_, header_.threads);
   copy_out(chunks_, header_.chunks);
   copy_out(frames_, header_.frames);
+  copy_out(phases_, header_.phases);
   copy_out(routes_, header_.routes);
   copy_out(generations_, header_.generations);
   copy_out(routes_of_groups_, groups);

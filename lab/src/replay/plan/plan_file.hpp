@@ -25,6 +25,8 @@ class PlanFile {
   [[nodiscard]] std::span<const PlanThread> threads() const { return threads_; }
   /// Event number of each frame mark of the stretch, ascending.
   [[nodiscard]] std::span<const std::uint32_t> frames() const { return frames_; }
+  /// The same of each phase mark; the first may lie before the stretch.
+  [[nodiscard]] std::span<const std::uint32_t> phases() const { return phases_; }
   /// Empty for a plan without routes, as are the two below.
   [[nodiscard]] std::span<const PlanRoute> routes() const { return routes_; }
   /// Of each rewindable route, how many of its blocks have been freed when its arena is rewound, ascending.
@@ -71,6 +73,7 @@ class PlanFile {
   std::vector<PlanThread> threads_;
   std::vector<PlanChunk> chunks_;
   std::vector<std::uint32_t> frames_;
+  std::vector<std::uint32_t> phases_;
   std::vector<PlanRoute> routes_;
   std::vector<std::uint64_t> generations_;
   std::vector<std::uint32_t> routes_of_groups_;

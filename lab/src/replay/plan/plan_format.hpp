@@ -1,7 +1,7 @@
 // The plan file: what a journal, or a stretch of one, asks of an allocator, laid out for replaying.
 //
 //   PlanHeader | chunks of Op, 4096 to a chunk, each of one thread | preamble ops, thread by thread
-//              | PlanThread[threads] | PlanChunk[chunks] | event number of each frame mark (u32)
+//              | PlanThread[threads] | PlanChunk[chunks] | event number of each frame mark, of each phase mark (u32)
 //              | with routes: PlanRoute[routes] | generations (u64) | route of every 64 slots (u32)
 //
 // Only the version that wrote a plan reads it, on the same kind of machine: it is an intermediate of one campaign. For
@@ -16,7 +16,7 @@
 namespace blockyard::replay {
 
 inline constexpr char plan_magic[8] = {'B', 'Y', 'P', 'L', 'A', 'N', '\r', '\n'};
-inline constexpr std::uint32_t plan_version = 2;
+inline constexpr std::uint32_t plan_version = 3;
 
 /// Stands where there is no event or no slot.
 inline constexpr std::uint32_t none = 0xffff'ffffu;
@@ -42,6 +42,10 @@ inline constexpr std::uint8_t kind_frame_end = 254;
 /// With routes: waits until the arena of route `slot` was rewound `size` times.
 inline constexpr std::uint8_t kind_await_rewind = 253;
 inline constexpr std::uint8_t first_special_kind = kind_await_rewind;
+/// In a run's record, never in a plan: the last op of a burst, with what the burst took.
+inline constexpr std::uint8_t kind_burst_end = 252;
+/// The same of an op that is no event.
+inline constexpr std::uint8_t kind_burst_end_apart = 251;
 
 /// One event of one thread.
 ///
@@ -97,14 +101,16 @@ struct PlanHeader {
   std::uint32_t slots;
   std::uint32_t chunks;
   std::uint32_t frames;
-  std::uint32_t routes;         ///< PlanRoutes
-  std::uint32_t generations;    ///< of all rewindable routes
+  std::uint32_t phases;
+  std::uint32_t routes;       ///< PlanRoutes
+  std::uint32_t generations;  ///< of all rewindable routes
+  std::uint32_t zero;
   std::uint64_t frame_ends;     ///< ops that end a frame
   std::uint64_t tables_offset;  ///< of PlanThread and all that follows it, one after another
   std::uint64_t tables_hash;    ///< XXH3 of the tables
   std::uint64_t header_hash;    ///< XXH3 of everything before this field
 };
-static_assert(sizeof(PlanHeader) == 160);
+static_assert(sizeof(PlanHeader) == 168);
 
 struct PlanThread {
   std::uint64_t ops;              ///< pauses included

@@ -39,7 +39,7 @@ void PlanWriter::add_preamble(std::uint32_t journal_thread, const std::vector<Op
 }
 
 void PlanWriter::finish(PlanHeader& header, const std::vector<std::uint32_t>& frame_events,
-                        const std::string& route_tables) {
+                        const std::vector<std::uint32_t>& phase_events, const std::string& route_tables) {
   std::string threads;
   std::string chunks;
   header.threads = 0;
@@ -55,9 +55,12 @@ void PlanWriter::finish(PlanHeader& header, const std::vector<std::uint32_t>& fr
     header.chunks += thread.entry.chunks;
   }
   header.frames = static_cast<std::uint32_t>(frame_events.size());
+  header.phases = static_cast<std::uint32_t>(phase_events.size());
   header.tables_offset = file_.offset();
   std::string tables = threads + chunks;
-  tables.append(reinterpret_cast<const char*>(frame_events.data()), frame_events.size() * sizeof(std::uint32_t));
+  for (const std::vector<std::uint32_t>* marks : {&frame_events, &phase_events}) {
+    tables.append(reinterpret_cast<const char*>(marks->data()), marks->size() * sizeof(std::uint32_t));
+  }
   tables.append(route_tables);
   header.tables_hash = XXH3_64bits(tables.data(), tables.size());
   file_.write(tables.data(), tables.size());

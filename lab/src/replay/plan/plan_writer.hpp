@@ -27,9 +27,10 @@ class PlanWriter {
   /// The thread's blocks that are restored before the clock starts. Call it at most once per thread.
   void add_preamble(std::uint32_t journal_thread, const std::vector<Op>& ops);
 
-  /// Completes the file. Fills in the header's offsets, hashes, chunks and threads; the rest comes from the caller, as
-  /// do the bytes of the tables of routes.
-  void finish(PlanHeader& header, const std::vector<std::uint32_t>& frame_events, const std::string& route_tables = "");
+  /// Completes the file. Fills in the header's offsets, hashes, chunks, threads and marks; the rest comes from the
+  /// caller, as do the bytes of the tables of routes.
+  void finish(PlanHeader& header, const std::vector<std::uint32_t>& frame_events,
+              const std::vector<std::uint32_t>& phase_events, const std::string& route_tables = "");
 
   /// After finish(): threads that have nothing but a preamble.
   [[nodiscard]] std::uint32_t idle_threads() const { return idle_threads_; }

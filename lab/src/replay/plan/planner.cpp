@@ -286,7 +286,10 @@ PlanFacts Planner::finish(bool paced) {
   std::vector<std::uint32_t> frame_events;
   frame_events.reserve(frames_.size());
   for (const FrameMark& frame : frames_) frame_events.push_back(frame.event);
-  writer_.finish(header, frame_events, routes_.tables(slots_.routes_of_groups()));
+  std::vector<std::uint32_t> phase_events;
+  phase_events.reserve(phases_.size());
+  for (const PhaseMark& phase : phases_) phase_events.push_back(phase.event);
+  writer_.finish(header, frame_events, phase_events, routes_.tables(slots_.routes_of_groups()));
   facts_.idle_threads = writer_.idle_threads();
   return facts_;
 }

@@ -59,8 +59,7 @@ Json common(const RunFacts& facts, const char* status) {
   run["pool_bytes"] = (flags & BY_ADAPTER_NEEDS_POOL) != 0 ? plan.pool_bytes : 0;
   run["notes"] = facts.adapter != nullptr ? Json(facts.adapter->notes()) : Json::array();
   run["pace"] = pace_text(settings.pace);
-  run["touch"] = settings.untimed ? "untimed" : touch_text(settings.touch);
-  run["touched"] = touch_text(settings.touch);
+  run["touch"] = touch_text(settings.touch);
   run["populate"] = settings.populate;
   run["options"] = settings.options;
   run["repeat"] = settings.repeat;
@@ -205,6 +204,7 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["order_inversions"] = sampled ? Json(totals.samples->order_inversions) : Json(nullptr);
   run["interrupted_threads"] = totals.lateness ? Json(totals.interrupted_threads) : Json(nullptr);
   run["timed_ns"] = sampled ? Json(timed_ns(totals)) : Json(nullptr);
+  run["burst_ns"] = totals.burst_ns ? Json(*totals.burst_ns) : Json(nullptr);
   run["background"] = {
       {"threads", totals.background_threads}, {"cpu_ns", totals.background_cpu_ns}, {"names", totals.background_names}};
   run["counters"] = counters_json(totals);

@@ -10,6 +10,7 @@
 #include "replay/plan/plan_file.hpp"
 #include "replay/results/atomic_file.hpp"
 #include "replay/results/lateness.hpp"
+#include "replay/results/record_writer.hpp"
 #include "replay/run/session.hpp"
 
 namespace blockyard::replay {
@@ -27,7 +28,7 @@ struct SampleTotals {
 
 /// Works while the threads follow their records, and after. Takes its memory when it is constructed (about 1 MiB, and
 /// 32 bytes per thread); later members take none. One thread at a time.
-class SampleWriter {
+class SampleWriter : public RecordWriter {
  public:
   /// Begins `folder`/samples.npy, and frame_ends.npy for a plan that ends frames. Every thread's first records must be
   /// in place. Throws journal::Error.
@@ -35,10 +36,10 @@ class SampleWriter {
 
   /// Writes at most `most` rows, up to the first event in the journal's order that is not over. Returns how many
   /// records it passed. Throws journal::Error when the disk is full.
-  std::uint64_t advance(std::uint64_t most);
+  std::uint64_t advance(std::uint64_t most) override;
 
   /// So many of the thread's records have been written and are no longer needed.
-  [[nodiscard]] std::uint64_t written(std::size_t thread) const { return cursors_[thread].next; }
+  [[nodiscard]] std::uint64_t written(std::size_t thread) const override { return cursors_[thread].next; }
 
   /// Call it when all threads have finished. Writes the rest and gives the file its name. Returns how late events were
   /// against the journal's clock (empty at `--pace max`).

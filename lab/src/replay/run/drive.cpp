@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "replay/run/burst.hpp"
 #include "replay/run/driver.hpp"
 #include "replay/run/thread_routes.hpp"
 
@@ -12,11 +13,12 @@ template <typename Routes, bool timed, bool locked, bool traced>
 void follow(Session& session, ReplayThread& thread) {
   Driver<timed, locked, traced, Routes> driver(session, thread);
   const auto step = [&](Record & record, Slot & slot) __attribute__((always_inline)) { driver.step(record, slot); };
+  using OneTurn = std::conditional_t<timed || traced, Turn, BurstTurn>;
   if constexpr (std::is_same_v<Routes, NoRoutes>) {
-    for_each_event(session, thread, step);
+    for_each_event<OneTurn>(session, thread, step);
   } else {
-    for_each_event(session, thread, step,
-                   SpecialOps(driver.routes(), [&](Turn& turn, Record& record) { driver.end_frame(turn, record); }));
+    const auto end_frame = [&](auto& turn, Record& record) { driver.end_frame(turn, record); };
+    for_each_event<OneTurn>(session, thread, step, SpecialOps(driver.routes(), end_frame));
   }
 }
 

@@ -52,11 +52,19 @@ class Driver {
   }
 
   /// The end of a frame of the library's temp memory. The program's frame ends at its time.
+  template <typename Turn>
   void end_frame(Turn& turn, Record& record) {
     const bool of_program = record.size() != 0;
-    if (of_program) turn.await(record, session_.slots[0]);
+    if (of_program) {
+      turn.await(record, session_.slots[0]);
+    } else {
+      turn.add(record);
+    }
     Span call;
     measure<timed, false>(call, session_.lock, [&] { Routes::end_frame(of_program); });
+    if constexpr (Turn::in_bursts) {
+      if (of_program) turn.end();  // what follows belongs to the next frame
+    }
     if constexpr (timed) {
       cause_reader_.wanted(call.begin, call.end) ? cause_reader_.rebase() : cause_reader_.skip(call.end);
       record.outcome = {call.begin - clock_start_, saturated(call.end - call.begin), 0};

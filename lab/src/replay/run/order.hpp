@@ -23,11 +23,12 @@ class JournalOrder {
   /// The thread has no more events.
   void leave() { come_to(none); }
 
+  /// Whether no other thread has an event before this one.
+  bool has_come(std::uint32_t event) { return event < others_ || event < (others_ = lowest_of_others()); }
+
   /// Waits until no other thread has an event before this one. Returns whether it had to wait.
   bool await(std::uint32_t event) {
-    if (event < others_) return false;
-    others_ = lowest_of_others();
-    if (event < others_) return false;
+    if (has_come(event)) return false;
     // As in wait_for_event(): the other thread may need this core.
     const std::uint64_t patience = base::ticks() + static_cast<std::uint64_t>(sleep_lead_ns * session_.ticks_per_ns);
     while (event >= (others_ = lowest_of_others())) {

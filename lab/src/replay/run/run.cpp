@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "replay/observe/tracer.hpp"
 #include "replay/observe/watch.hpp"
 #include "replay/results/block_log.hpp"
+#include "replay/results/burst_writer.hpp"
 #include "replay/results/npy.hpp"
 #include "replay/results/run_json.hpp"
 #include "replay/run/blocks.hpp"
@@ -90,7 +92,7 @@ class Run {
     check_pace(settings_, plan_.header());
     make_folder(settings_.output);
     for (const char* old :
-         {"/run.json", "/samples.npy", "/frame_ends.npy", "/memory.npy", "/blocks.npy", "/syscalls.npy"})
+         {"/run.json", "/samples.npy", "/bursts.npy", "/frame_ends.npy", "/memory.npy", "/blocks.npy", "/syscalls.npy"})
       unlink((settings_.output + old).c_str());
     set_up();
     totals_.ticks_per_ns = session_.ticks_per_ns;
@@ -103,13 +105,12 @@ class Run {
       thread.polluter = Polluter(memory_.polluted(), session_.ticks(pollute_margin_ns));
     }
     // One repeat shows which blocks share pages; more would only take space.
-    if (settings_.repeat == 1 && !settings_.traced) blocks_.emplace(plan_.header().slots);
+    if (settings_.repeat == 1 && (session_.timed || session_.verify)) blocks_.emplace(plan_.header().slots);
     populate_program();
     if (plan_.header().routes != 0) session_.rerouting = &rerouting_.emplace(plan_, session_);
     threads_.emplace(session_, plan_, memory_);
     if (memory_.records().streamed()) {
-      if (session_.timed) samples_.emplace(settings_.output, plan_, session_);
-      stream_.emplace(session_, memory_.records(), samples_ ? &*samples_ : nullptr, settings_.output);
+      stream_.emplace(session_, memory_.records(), begin_rows(), settings_.output);
       stream_->start();
       totals_.stream.emplace().buffer_bytes = memory_.records().bytes();
     }
@@ -119,6 +120,14 @@ class Run {
     background_.remember_lab();
   }
 
+  // Where the rows go, if the run has any.
+  RecordWriter* begin_rows() {
+    if (session_.timed && !samples_) samples_.emplace(settings_.output, plan_, session_);
+    if (session_.in_bursts && !bursts_) bursts_.emplace(settings_.output, plan_, session_);
+    if (bursts_) return &*bursts_;
+    return samples_ ? &*samples_ : nullptr;
+  }
+
   // Everything of the session that depends on settings alone.
   void set_up() {
     session_.allocator = settings_.allocator.c_str();
@@ -126,16 +135,21 @@ class Run {
     session_.ticks_per_plan_ns = settings_.pace == 0 ? 0 : session_.ticks_per_ns / settings_.pace;
     session_.sleep_lead = session_.ticks(sleep_lead_ns);
     session_.touch = settings_.touch;
+    session_.in_bursts = settings_.untimed;
     session_.timed = !settings_.untimed && !settings_.verify && !settings_.traced;
+    std::merge(plan_.frames().begin(), plan_.frames().end(), plan_.phases().begin(), plan_.phases().end(),
+               std::back_inserter(marks_));
+    session_.marks = marks_;
     session_.verify = settings_.verify;
     session_.in_order = settings_.in_order;
     if (session_.in_order) give_cores(session_.threads);
   }
 
   void set_up_causes() {
-    const bool wanted = session_.timed && settings_.causes_above_ns != 0;
+    // Bursts need them whatever rows say: time that the machine took is not theirs.
+    const bool wanted = session_.in_bursts || (session_.timed && settings_.causes_above_ns != 0);
     session_.causes = {.source = wanted ? settings_.cause_source : CauseSource::off,
-                       .above_ns = settings_.causes_above_ns,
+                       .above_ns = session_.in_bursts ? default_causes_above_ns : settings_.causes_above_ns,
                        .ticks_per_ns = session_.ticks_per_ns,
                        .floor_call = totals_.floors.call,
                        .floor_touch = totals_.floors.touch,
@@ -257,8 +271,12 @@ class Run {
 
   void write_results() {
     session_.phase.store(Phase::writing, std::memory_order_release);
-    if (session_.timed) {
-      if (!samples_) samples_.emplace(settings_.output, plan_, session_);
+    begin_rows();
+    if (bursts_) {
+      bursts_->finish();
+      totals_.burst_ns = bursts_->burst_ns();
+    }
+    if (samples_) {
       LatenessHistogram lateness = samples_->finish();
       totals_.samples = samples_->totals();
       totals_.interrupted_threads = samples_->interrupted_threads();
@@ -282,6 +300,8 @@ class Run {
   Watch watch_;
   std::optional<Rerouting> rerouting_;  ///< of a plan with routes
   std::optional<ReplayThreads> threads_;
+  std::vector<std::uint32_t> marks_;
+  std::optional<BurstWriter> bursts_;    ///< as samples_, of an untimed run
   std::optional<SampleWriter> samples_;  ///< a streamed run has it from the start, other runs when they are over
   std::optional<Stream> stream_;
   std::optional<BlockLog> blocks_;
@@ -312,7 +332,7 @@ std::string pace_text(double pace) {
 }
 
 const char* touch_text(Touch touch) {
-  constexpr const char* texts[] = {"none", "page", "all"};
+  constexpr const char* texts[] = {"none", "first", "page", "all"};
   return texts[static_cast<std::size_t>(touch)];
 }
 

@@ -17,7 +17,7 @@ struct RunSettings {
   std::string plan;
   std::string adapter;
   std::string foreign;  ///< the shared object that the adapter `foreign` drives, for run.json; else empty
-  std::string output;   ///< folder for run.json, samples.npy and memory.npy
+  std::string output;   ///< folder for run.json, samples.npy or bursts.npy, and memory.npy
   double pace = 1;      ///< 1 is the journal's own, 10 ten times as fast, 0 as fast as possible
   Touch touch = Touch::page;
   std::uint64_t causes_above_ns = default_causes_above_ns;  ///< rows of events this slow name their cause; 0: none does
@@ -26,8 +26,8 @@ struct RunSettings {
   bool in_order =
       false;  ///< each event begins when all before it in the journal are over, and each thread stays on one core
   bool keep_awake = false;  ///< a process of the idle class on each core, so that no core sleeps between events
-  bool untimed = false;
-  bool traced = false;  ///< records system calls, and times nothing
+  bool untimed = false;     ///< no clock around each call; one around each burst of calls
+  bool traced = false;      ///< records system calls, and times nothing
   bool verify = false;
   bool populate = false;
   std::string options;  ///< "key=value,key=value" of the variant
@@ -48,7 +48,7 @@ void run(const RunSettings& settings);
 
 /// "1x", "10x", "0.5x", "max".
 std::string pace_text(double pace);
-/// "none", "page", "all".
+/// "none", "first", "page", "all".
 const char* touch_text(Touch touch);
 
 }  // namespace blockyard::replay

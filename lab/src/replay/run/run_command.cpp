@@ -63,16 +63,17 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
   CLI::App* command = app.add_subcommand("run", "replay a plan on one allocator and write what its calls took");
   command->footer("Example: blockyard-replay run game.plan --adapter blockyard-adapter-glibc.so -o results");
   command->add_option("plan", settings->plan, "what 'blockyard-replay plan' wrote")->required();
-  command->add_option("-o,--output", settings->output, "folder for run.json, samples.npy and memory.npy")->required();
+  command->add_option("-o,--output", settings->output, "folder for run.json and what was measured")->required();
   command->add_option("--adapter", settings->adapter, "the allocator's adapter");
   command->add_option("--foreign", settings->foreign, "a shared object that exports malloc and free");
   command->add_option("--pace", *pace, "1: the journal's own; 10: ten times as fast; max: as fast as possible")
       ->capture_default_str();
-  const std::map<std::string, Touch> touches{{"none", Touch::nothing}, {"page", Touch::page}, {"all", Touch::all}};
+  const std::map<std::string, Touch> touches{
+      {"none", Touch::nothing}, {"first", Touch::first}, {"page", Touch::page}, {"all", Touch::all}};
   command
       ->add_option("--touch", settings->touch,
-                   "what to write into a fresh block: nothing, a byte in every page, or all of it")
-      ->transform(CLI::Transformer(touches).description("none|page|all"))
+                   "what to write into a fresh block: nothing, its first byte, a byte in every page, or all of it")
+      ->transform(CLI::Transformer(touches).description("none|first|page|all"))
       ->default_str("page");
   command
       ->add_option("--causes-above", settings->causes_above_ns,
@@ -92,8 +93,8 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       "the same work");
   command->add_flag("--keep-awake", settings->keep_awake,
                     "a loop in the kernel's idle class on each core, so that no core sleeps between events");
-  CLI::Option* untimed =
-      command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
+  CLI::Option* untimed = command->add_flag(
+      "--untimed", settings->untimed, "no clock around calls, one around each burst of them: bursts.npy, for totals");
   command
       ->add_flag("--verify", settings->verify,
                  "check the allocator for overlapping blocks, lost contents and lost alignment; nothing is timed")

@@ -30,6 +30,10 @@ struct alignas(32) Record {
     std::uint32_t call;   ///< ticks, saturating
     std::uint32_t touch;
   };
+  struct Burst {
+    std::uint64_t start;  ///< ticks after the clock's start
+    std::uint64_t ticks;
+  };
 
   std::uint32_t event;
   std::uint32_t size_low;
@@ -43,6 +47,7 @@ struct alignas(32) Record {
   union {
     Order order;
     Outcome outcome;
+    Burst burst;  ///< in untimed runs, of a kind_burst_end; its `size_low` is the ticks that the machine took besides
   };
 
   [[nodiscard]] std::uint64_t size() const { return (std::uint64_t{size_high} << 32) | size_low; }
@@ -122,6 +127,8 @@ struct Session {
   CauseSettings causes;         ///< for the threads' cause readers; off in runs that are not timed
   TraceBoard* board = nullptr;  ///< of a traced run
   bool timed = true;
+  bool in_bursts = false;                ///< untimed; a clock around each burst of events
+  std::span<const std::uint32_t> marks;  ///< events at which bursts end: marks of frames and phases, ascending
   bool verify = false;
   bool in_order = false;  ///< each event begins when all before it are over
   bool locked = false;    ///< calls go through `lock`

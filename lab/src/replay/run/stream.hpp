@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "replay/results/sample_writer.hpp"
+#include "replay/results/record_writer.hpp"
 #include "replay/run/lab_thread.hpp"
 #include "replay/run/records.hpp"
 #include "replay/run/session.hpp"
@@ -19,8 +19,8 @@ namespace blockyard::replay {
 /// A damaged plan or a full disk ends the process with status 1 and a sentence.
 class Stream {
  public:
-  /// `samples` is null for a run without samples. The records are filled already. All of them must outlive the stream.
-  Stream(Session& session, Records& records, SampleWriter* samples, std::string folder);
+  /// `writer` is null for a run without rows. The records are filled already. All of them must outlive the stream.
+  Stream(Session& session, Records& records, RecordWriter* writer, std::string folder);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -39,7 +39,7 @@ class Stream {
 
   Session& session_;
   Records& records_;
-  SampleWriter* samples_;
+  RecordWriter* writer_;
   std::string folder_;
   std::atomic<bool> last_step_{false};
   LabThread thread_;

@@ -268,7 +268,7 @@ class SpecialOps {
 
   static bool is_special(const Record& record) { return record.kind >= first_special_kind; }
 
-  void operator()(Turn& turn, Record& record) {
+  void operator()(auto& turn, Record& record) {
     if (record.kind == kind_pause) {
       turn.pause(record.size());
     } else if (record.kind == kind_frame_end) {

@@ -8,8 +8,9 @@ namespace blockyard::replay {
 
 enum class Touch : std::uint8_t {
   nothing,
-  page,  ///< a byte in every 4096-byte page that the block covers
-  all,   ///< every byte
+  first,  ///< the block's first byte
+  page,   ///< a byte in every 4096-byte page that the block covers
+  all,    ///< every byte
 };
 
 inline constexpr std::uintptr_t touched_page = 4096;
@@ -25,6 +26,7 @@ inline void touch_bytes(Touch touch, char* begin, std::uint64_t size) {
   }
   volatile char* const first = begin;
   *first = 1;
+  if (touch == Touch::first) return;
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const std::uint64_t to_next_page = touched_page - address % touched_page;
   for (std::uint64_t at = to_next_page; at < size; at += touched_page) first[at] = 1;

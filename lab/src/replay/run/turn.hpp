@@ -22,6 +22,8 @@ void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns);
 /// charged to no event. Everything is inlined, so that the fields stay in registers.
 class Turn {
  public:
+  static constexpr bool in_bursts = false;
+
   Turn(const Session& session, ReplayThread& thread)
       : session_(session), thread_(thread), cause_reader_(thread.cause_reader), order_(session, thread) {}
 
@@ -63,6 +65,9 @@ class Turn {
     }
   }
 
+  /// Work that waits for nothing and belongs to no event.
+  static void add(const Record&) {}
+
   /// The thread has no more events.
   void leave() {
     order_.leave();
@@ -85,13 +90,13 @@ class Turn {
 /// The special ops of a plan without routes: pauses.
 struct PausesOnly {
   [[gnu::always_inline]] static bool is_special(const Record& record) { return record.kind == kind_pause; }
-  [[gnu::always_inline]] void operator()(Turn& turn, const Record& record) const { turn.pause(record.size()); }
+  [[gnu::always_inline]] void operator()(auto& turn, const Record& record) const { turn.pause(record.size()); }
 };
 
 /// Follows the thread's records from the clock's start to the last: calls `step(record, slot)` for each event when its
 /// turn has come, and `special(turn, record)` for what is no event. Allocates nothing; its only system calls are
 /// sleeps.
-template <typename Step, typename Special = PausesOnly>
+template <typename Turn = Turn, typename Step, typename Special = PausesOnly>
 [[gnu::always_inline]] inline void for_each_event(const Session& session, ReplayThread& thread, Step step,
                                                   Special special = {}) {
   Slot* const slots = session.slots;
@@ -102,6 +107,10 @@ template <typename Step, typename Special = PausesOnly>
   std::uint64_t published = 0;
   for (std::uint64_t i = 0;; ++i) {
     if (i == published) [[unlikely]] {
+      if constexpr (Turn::in_bursts) {
+        turn.end();
+        thread.progress.done.store(i, std::memory_order_release);
+      }
       published = await_records(thread, i);
       if (i == published) break;
       thread.cause_reader.rebase();
@@ -114,9 +123,11 @@ template <typename Step, typename Special = PausesOnly>
       __builtin_prefetch(&slots[records[(i + 1) & mask].order.slot], 1);
       Slot& slot = slots[record.order.slot];
       turn.await(record, slot);
+      // The record before may have been its burst's last, which is known only now.
+      if constexpr (Turn::in_bursts) thread.progress.done.store(i, std::memory_order_release);
       step(record, slot);
     }
-    thread.progress.done.store(i + 1, std::memory_order_release);
+    if constexpr (!Turn::in_bursts) thread.progress.done.store(i + 1, std::memory_order_release);
   }
   turn.leave();
 }

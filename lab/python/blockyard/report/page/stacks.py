@@ -261,9 +261,10 @@ def _times(one: AllocatorFigures, group: np.ndarray, groups: int, frame: np.ndar
 def _excess(one: AllocatorFigures, view: View) -> np.ndarray:
     """The share of each frame's allocator time that is over budget, [repeat, frame]."""
     assert one.frames is not None
-    times = one.frames.of(view)
+    timed = one.frames.timed or one.frames  # what is weighed are timed calls
+    times = timed.of(view)
     if times is None:
-        return np.zeros_like(one.frames.as_run_ns)
+        return np.zeros_like(timed.as_run_ns)
     budget = OVER * 1e9 / one.frames.cut.rate_hz
     return np.maximum(0.0, 1 - budget / np.maximum(times, 1.0))
 

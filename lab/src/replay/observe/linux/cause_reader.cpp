@@ -139,6 +139,7 @@ std::uint8_t CauseReader::read(std::uint64_t begin, std::uint64_t end, std::uint
   std::uint8_t bits = 0;
   if (after.minor_faults != before.minor_faults) bits |= fault;
   if (after.major_faults != before.major_faults) bits |= cause::major_fault;
+  lost_ = 0;
   if (gap_before || gap_after || end - begin < gap_) return bits;
   const bool preempted = after.involuntary != before.involuntary;
   const bool slept = after.voluntary != before.voluntary;
@@ -151,10 +152,9 @@ std::uint8_t CauseReader::read(std::uint64_t begin, std::uint64_t end, std::uint
   const double lost_ns =
       between_ns - static_cast<double>(after.cpu_ns - before.cpu_ns) - static_cast<double>(unread) / ticks_per_ns_;
   const double event_ns = static_cast<double>(end - begin) / ticks_per_ns_;
-  if (end - begin >= pause_ && !preempted && !slept && between_ns < longest_comparison_ns && lost_ns > stolen_ns &&
-      lost_ns <= event_ns) {
-    bits |= cause::host_paused;
-  }
+  if (end - begin < pause_ || lost_ns <= stolen_ns) return bits;
+  lost_ = static_cast<std::uint64_t>(lost_ns * ticks_per_ns_);
+  if (!preempted && !slept && between_ns < longest_comparison_ns && lost_ns <= event_ns) bits |= cause::host_paused;
   return bits;
 }
 

@@ -18,8 +18,8 @@ constexpr timespec rest{0, 1'000'000};
 
 }  // namespace
 
-Stream::Stream(Session& session, Records& records, SampleWriter* samples, std::string folder)
-    : session_(session), records_(records), samples_(samples), folder_(std::move(folder)) {}
+Stream::Stream(Session& session, Records& records, RecordWriter* writer, std::string folder)
+    : session_(session), records_(records), writer_(writer), folder_(std::move(folder)) {}
 
 Stream::~Stream() { finish(); }
 
@@ -59,10 +59,10 @@ bool Stream::step() {
   std::uint64_t moved = 0;
   for (ReplayThread& thread : session_.threads) {
     const std::uint64_t released =
-        samples_ != nullptr ? samples_->written(thread.index) : thread.progress.done.load(std::memory_order_acquire);
+        writer_ != nullptr ? writer_->written(thread.index) : thread.progress.done.load(std::memory_order_acquire);
     moved += records_.fill(thread, released);
   }
-  if (samples_ != nullptr) moved += samples_->advance(rows_at_once);
+  if (writer_ != nullptr) moved += writer_->advance(rows_at_once);
   return moved != 0;
 }
 

@@ -1,0 +1,136 @@
+"""What allocation takes in all: from untimed runs, whose clock is read around bursts of calls, less the same on `null`.
+
+Two clock reads around each call drain the processor's pipeline, so timed calls added up are two to four times what they
+take in a program. Every sum comes from here: of a frame, of an audio buffer, of a thread, of a whole replay.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from pathlib import Path
+from statistics import median, variance
+
+import numpy as np
+
+from blockyard.analysis import samples, student
+from blockyard.analysis.passes import ALL
+
+BURST = np.dtype(
+    [
+        ("event", "<u4"),
+        ("events", "<u4"),
+        ("frame", "<u4"),
+        ("thread", "<u2"),
+        ("cause", "<u2"),
+        ("start", "<u8"),
+        ("ns", "<u8"),
+        ("away", "<u4"),
+    ]
+)
+"""A row of bursts.npy."""
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """One untimed run's."""
+
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, folder: Path) -> "Bursts":
+        """Raises UserError for a file that no replay wrote."""
+        return cls(samples.columns(folder / "bursts.npy", BURST, "burst"))
+
+    def by_thread(self) -> dict[int, float]:
+        """Time in ns; the machine's is not in it."""
+        sums = np.bincount(self.rows["thread"], self.rows["ns"])
+        return {thread: float(sums[thread]) for thread in np.unique(self.rows["thread"]).tolist()}
+
+    def by_frame(self, edges: np.ndarray, thread: int, *, away: bool) -> np.ndarray:
+        """The same by frame; frame i has the bursts that end with an event from edges[i] on and below edges[i + 1].
+        With `away` what the machine took is in it."""
+        place = np.searchsorted(edges, self.rows["event"], side="right") - 1
+        chosen = (place >= 0) & (place < len(edges) - 1)
+        if thread != ALL:
+            chosen &= self.rows["thread"] == thread
+        ns = self.rows["ns"][chosen].astype(float)
+        if away:
+            ns += self.rows["away"][chosen]
+        return np.bincount(place[chosen], ns, max(len(edges) - 1, 0))
+
+
+@dataclass(frozen=True)
+class Total:
+    """What allocation takes of one thread in a whole replay, or of all, in ns per repeat. `ns` is without first touch,
+    which is `touch_ns`; `low_ns` and `high_ns` are the ends of the 95 % interval of `ns`, None of a lone repeat."""
+
+    thread: int
+    repeats: int
+    ns: float
+    low_ns: float | None
+    high_ns: float | None
+    null_ns: float
+    touch_ns: float | None
+
+    @property
+    def with_touch_ns(self) -> float:
+        return self.ns + (self.touch_ns or 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Untimed:
+    """The untimed runs of one allocator in a section beside those of `null`: as the section touches its blocks, and
+    untouched."""
+
+    touched: Sequence[Bursts]
+    untouched: Sequence[Bursts]
+    null_touched: Sequence[Bursts]
+    null_untouched: Sequence[Bursts]
+
+    def frames(self, edges: np.ndarray, thread: int, *, away: bool = False) -> np.ndarray:
+        """Allocator time with first touch in ns, [repeat, frame]."""
+        own = np.array([each.by_frame(edges, thread, away=away) for each in self.touched])
+        return np.maximum(own - self._null_frames(edges, thread), 0.0)
+
+    def _null_frames(self, edges: np.ndarray, thread: int) -> np.ndarray:
+        return np.median([each.by_frame(edges, thread, away=False) for each in self.null_touched], axis=0)
+
+    @cached_property
+    def by_thread(self) -> list[Total]:
+        """All threads together, then each."""
+        return [self._total(thread) for thread in (ALL, *sorted(self.touched[0].by_thread()))]
+
+    @property
+    def all(self) -> Total:
+        return self.by_thread[0]
+
+    def _total(self, thread: int) -> Total:
+        own, null = (_sums(each, thread) for each in (self.touched, self.null_touched))
+        with_touch = median(own) - median(null)
+        touch = None
+        if self.untouched and self.null_untouched:
+            bare = median(_sums(self.untouched, thread)) - median(_sums(self.null_untouched, thread))
+            touch = max(with_touch - bare, 0.0)
+        ns = with_touch - (touch or 0.0)
+        half = _half_interval(own, null)
+        ends = (None, None) if half is None else (ns - half, ns + half)
+        return Total(thread, len(own), ns, *ends, median(null), touch)
+
+
+def _sums(bursts: Sequence[Bursts], thread: int) -> list[float]:
+    found = [each.by_thread() for each in bursts]
+    return [sum(each.values()) if thread == ALL else each.get(thread, 0.0) for each in found]
+
+
+def _half_interval(own: Sequence[float], null: Sequence[float]) -> float | None:
+    """Half of the 95 % interval of the difference of two means, by Welch's test; None of a lone repeat."""
+    if min(len(own), len(null)) < 2:
+        return None
+    parts = [(variance(each) / len(each), len(each) - 1) for each in (own, null)]
+    total = sum(part for part, _ in parts)
+    if total == 0:
+        return 0.0
+    freedom = total**2 / sum(part**2 / count for part, count in parts)
+    return student.quantile(CONFIDENCE, round(freedom, 3)) * sqrt(total)

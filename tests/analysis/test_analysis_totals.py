@@ -1,0 +1,104 @@
+"""Sums come from untimed runs, less the same on null."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic import FREE, MALLOC, Campaign, rows
+
+from blockyard.analysis import cuts, figures, sections, worst_frames
+from blockyard.analysis.latency import View
+from blockyard.report import ReportOptions, build
+
+MS = 1_000_000
+
+
+def call(event: int = 0, ns: int = 100, kind: int = MALLOC) -> tuple[int, ...]:
+    return (event, kind, 64, event, 10 + 2 * ns, 0)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    """Two threads; 10, 12 and 14 ms on the first one, 4 of them the replay's own, 3 ms of first touch."""
+    made = Campaign(tmp_path / "r", ["one", "two"], repeats=3, totals=True)
+    for repeat in (1, 2, 3):
+        for name, factor in (("one", 1), ("two", 2)):
+            made.run(name, rows([call()]), repeat)
+            made.bursts(name, [(5, 0, factor * (8 + 2 * repeat) * MS), (7, 1, 5 * MS)], repeat)
+        made.bursts("null", [(5, 0, 4 * MS), (7, 1, 5 * MS)], repeat)
+    for name, ns in (("one", 8), ("two", 20), ("null", 3)):
+        made.bursts(name, [(5, 0, ns * MS), (7, 1, 5 * MS)], 1, "untouched")
+    return made
+
+
+def measured(campaign: Campaign) -> list[figures.AllocatorFigures]:
+    (section,) = sections.read(campaign.directory).sections
+    cut = cuts.of(section)
+    return [figures.measure(runs, cut) for runs in section.allocators]
+
+
+def test_a_total_is_of_one_repeat_less_null_and_first_touch_stands_apart(campaign: Campaign) -> None:
+    found = measured(campaign)[0].runs.totals.all
+    assert (found.repeats, found.null_ns) == (3, 9 * MS)
+    assert (found.touch_ns, found.ns, found.with_touch_ns) == (3 * MS, 5 * MS, 8 * MS)
+    assert found.low_ns < found.ns < found.high_ns
+    assert found.high_ns - found.ns == pytest.approx(4.303 * 2 / 3**0.5 * MS, rel=1e-3), "Welch: null does not vary"
+
+
+def test_the_data_have_a_row_of_each_thread_and_one_of_all(campaign: Campaign) -> None:
+    build(campaign.directory, options=ReportOptions(pictures=False))
+    with (campaign.directory / "report/totals.csv").open() as file:
+        found = list(csv.DictReader(file))
+    wanted = "journal pace touch allocator variant thread repeats total_ns low_ns high_ns null_ns touch_ns"
+    assert list(found[0]) == wanted.split()
+    assert [(row["allocator"], row["thread"], row["total_ns"]) for row in found] == [
+        ("one", "all", "5000000"),
+        ("one", "0", "5000000"),
+        ("one", "1", "0"),
+        ("two", "all", "17000000"),
+        ("two", "0", "17000000"),
+        ("two", "1", "0"),
+    ]
+
+
+def test_a_lone_repeat_has_no_interval_and_without_untouched_runs_touch_is_not_known(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "r", ["one"], totals=True)
+    made.run("one", rows([call()]))
+    made.bursts("one", [(5, 0, 7 * MS)])
+    made.bursts("null", [(5, 0, 4 * MS)])
+    found = measured(made)[0].runs.totals.all
+    assert (found.ns, found.low_ns, found.high_ns, found.touch_ns) == (3 * MS, None, None, None)
+
+
+def marked(tmp_path: Path, calls: list[tuple[int, ...]]) -> Campaign:
+    """Frames end at the events 2, 5 and 8."""
+    made = Campaign(tmp_path / "r", ["one"], totals=True)
+    made.run("one", rows(calls))
+    np.savez(
+        made.directory / "runs/game/events.npz",
+        frame_times=np.array([0, 10 * MS, 20 * MS], np.uint64),
+        frame_threads=np.zeros(3, np.uint32),
+        frame_events=np.array([2, 5, 8], np.uint32),
+    )
+    return made
+
+
+def test_frames_are_sums_of_bursts_less_null_and_the_machine_is_in_as_run_alone(tmp_path: Path) -> None:
+    made = marked(tmp_path, [call(event, 4500) for event in (3, 4, 6, 7)])
+    made.bursts("one", [(1, 0, 50 * MS), (3, 0, MS), (4, 0, 2 * MS, 4 * MS), (7, 0, 5 * MS), (7, 1, MS)])
+    made.bursts("null", [(1, 0, MS), (4, 0, MS // 2), (7, 0, 6 * MS)])
+    (one,) = measured(made)
+    assert one.judged_frames(View.AS_RUN).tolist() == [[6.5 * MS, 0.0]]
+    assert one.frames.of(View.INHERENT).tolist() == [[2.5 * MS, 0.0]]
+
+
+def test_a_worst_frame_that_is_one_slow_call_is_as_long_in_both(tmp_path: Path) -> None:
+    slow = 6 * MS
+    made = marked(tmp_path, [call(3, slow), call(4, 0), call(6), call(7, 0, FREE)])
+    made.bursts("one", [(4, 0, slow + 1000), (7, 0, 2000)])
+    made.bursts("null", [(4, 0, 1000), (7, 0, 2000)])
+    (one,) = measured(made)
+    (worst, *_) = worst_frames.of(one, 1)
+    assert worst.allocator_ns == slow == worst.slowest_ns
+    assert worst.slowest_event == 3
