@@ -387,7 +387,7 @@ class TestOutput:
         output = tmp_path / "out.byj"
         process = subprocess.Popen([native.path("blockyard-journal"), "convert", fifo, "-o", output])
         with fifo.open("w") as lines:
-            for number in range(100_000):
+            for number in range(600_000):  # more than are read ahead
                 lines.write(f"a 1 {16 * number + 16:X} 7 {number + 1}\n")
             lines.flush()
             deadline = time.monotonic() + 60

@@ -123,8 +123,38 @@ TEST_F(Text, order_is_put_right_across_the_whole_window_and_no_further) {
 
 TEST_F(Text, a_time_that_goes_back_beyond_the_window_names_its_line) {
   std::string text;
-  for (int i = 0; i < 40'000; ++i) text += "a 1 " + std::to_string(1000 + i) + " 7 " + std::to_string(100 + i) + "\n";
-  expect_error(text + "a 1 10 8 50\n", "line 40001");
+  for (int i = 0; i < 600'000; ++i) {
+    text += "a 1 " + std::to_string(1000 + i) + " 7 " + std::to_string(100 + i) + "\n";
+  }
+  expect_error(text + "a 1 10 8 50\n", "line 600001");
+}
+
+TEST_F(Text, a_line_that_its_thread_writes_long_after_its_time_is_put_in_order) {
+  std::string text;
+  for (int i = 0; i < 400'000; ++i) {
+    if (i == 350'000) text += "f 1000 8 100200\n";  // the processor was lost for a quarter of a million lines
+    text += "a 1 " + std::to_string(1000 + i) + " 7 " + std::to_string(100 + i) + "\n";
+  }
+  const Whole got = read_text(text);
+  ASSERT_EQ(got.events.size(), 400'001U);
+  EXPECT_EQ(got.events[100'101].kind, Kind::free);
+  EXPECT_EQ(got.events[100'101].time_ns, 100'200U);
+  EXPECT_EQ(only_note(got), "1 line stood behind a later time and was put in order, within 262,144 lines");
+}
+
+TEST_F(Text, of_an_end_that_is_cut_off_what_comes_before_is_read) {
+  const std::string whole = "a 16 10 7 5\nf 10 7 100\n";
+  for (const char* cut : {"a", "f 1", "a 1", "a 16 20", "a 16 20 7", "f 20 7 ", "a 16 20 7 1", "#", "\x01"}) {
+    const Whole got = read_text(whole + cut);
+    ASSERT_EQ(got.events.size(), 2U) << cut;
+    if (cut[0] == '#') continue;  // a comment
+    EXPECT_EQ(only_note(got), "its end is cut off in the midst of an event, which was left out") << cut;
+    EXPECT_TRUE(got.header.cut_at_end);
+    EXPECT_EQ(got.header.threads.size(), 1U);
+  }
+  const std::string head = "# blockyard journal text 1\n# name bullet\n";
+  EXPECT_EQ(read_text(head + whole + "# tag 1\n").events.size(), 2U);
+  EXPECT_EQ(read_text(head + whole + "# realloc 5\nf 10 7 200\n").events.size(), 2U);
 }
 
 TEST_F(Text, a_free_of_nothing_names_its_line) {

@@ -27,7 +27,14 @@ TEST(Demangle, parts_and_copies_of_a_function_are_called_like_it) {
   EXPECT_EQ(demangle("update.constprop.0.isra.1"), "update");
 }
 
+TEST(Demangle, procedures_of_fortran_modules) {
+  EXPECT_EQ(demangle("__physics_MOD_step"), "physics::step");
+  EXPECT_EQ(demangle("__libc_start_main"), "__libc_start_main");
+  EXPECT_EQ(demangle("__MOD_step"), "__MOD_step");
+}
+
 #ifdef BLOCKYARD_LIBIBERTY
+TEST(Demangle, names_of_d) { EXPECT_EQ(demangle("_D4game5spawnFiZv"), "game.spawn(int)"); }
 TEST(Demangle, v0_names_of_rust) { EXPECT_EQ(demangle("_RNvCs1234_7mycrate3foo"), "mycrate::foo"); }
 #endif
 

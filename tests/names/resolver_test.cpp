@@ -11,9 +11,12 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "compiled_program.hpp"
 #include "journal/stacks.hpp"
@@ -73,6 +76,70 @@ TEST_P(InEachForm, clang_says_the_same) {
 INSTANTIATE_TEST_SUITE_P(Resolver, InEachForm,
                          ::testing::Values("-g", "-g -no-pie", "-gdwarf-4", "-gdwarf-3", "-g -gz=zlib",
                                            "-gsplit-dwarf -g", "-gdwarf-4 -gsplit-dwarf -g"));
+
+TEST(Resolver, sections_that_are_compressed_with_zstd_are_read_in_a_program_and_in_a_debug_file) {
+  const Folder folder;
+  const Program program = compile(folder, "-g");
+  output_of("cd '" + folder / "" + "' && objcopy --compress-debug-sections=zstd game");
+  expect_lines(resolve(program));
+  output_of("cd '" + folder / "" + "' && mkdir symbols && objcopy --only-keep-debug --compress-debug-sections=zstd " +
+            "game symbols/game.debug && strip game");
+  expect_lines(resolve(program, {{folder / "symbols"}, false}));
+}
+
+TEST(Resolver, a_damaged_compressed_section_is_not_called_missing) {
+  const Folder folder;
+  const Program program = compile(folder, "-g");
+  output_of("cd '" + folder / "" + "' && objcopy --compress-debug-sections=zstd game");
+  std::string bytes = journal::testing::slurp(program.path);
+  const std::string magic("\x28\xB5\x2F\xFD", 4);
+  const std::size_t at = bytes.find(magic);
+  ASSERT_NE(at, std::string::npos);
+  for (std::size_t next = at; next != std::string::npos; next = bytes.find(magic, next + 1)) bytes[next] = 0;
+  journal::testing::spill(program.path, bytes);
+  EXPECT_NE(resolve(program).problem.find("is damaged"), std::string::npos) << resolve(program).problem;
+}
+
+TEST(Resolver, lambdas_and_unnamed_classes_of_different_functions_have_different_names) {
+  const Folder folder;
+  journal::testing::spill(folder / "extra.hpp", R"(
+static struct { __attribute__((noinline)) void tick() { leaf("tick"); asm volatile(""); } } unnamed;
+namespace app {
+static void lambdas() {
+  auto one = [](int x) __attribute__((noinline)) { leaf("one"); asm volatile(""); return x; };
+  auto two = [](int x) __attribute__((noinline)) { leaf("two"); asm volatile(""); return x; };
+  one(1);
+  two(2);
+}
+void others(int) {
+  [&] { leaf("three"); asm volatile(""); }();  // inlined
+  unnamed.tick();
+}
+}
+)");
+  std::string text = testing::program_text;
+  text.insert(text.find("int main()"), "#include \"extra.hpp\"\n");
+  text.insert(text.find("  app::Widget widget;"), "  app::lambdas(); app::others(1);\n");
+  journal::testing::spill(folder / "lam.cpp", text);
+  output_of("cd '" + folder / "" + "' && " + BLOCKYARD_CXX +
+            " -std=c++20 -O2 -g -DEXTRA=1 -Wl,--build-id lam.cpp -o lam");
+  std::istringstream words(output_of("'" + folder / "lam" + "'"));
+  std::vector<std::uint64_t> addresses;
+  std::vector<std::string> what;
+  std::string word;
+  for (std::uint64_t address = 0; words >> word >> std::hex >> address;) {
+    what.push_back(word);
+    addresses.push_back(address);
+  }
+  const std::string path = folder / "lam";
+  const Resolved found = Resolver({}).resolve(path, build_id_of(path), addresses);
+  std::map<std::string, std::string> names;
+  for (std::size_t i = 0; i < what.size(); ++i) names[what[i]] = found.functions[i].front().name;
+  EXPECT_EQ(names["one"], "app::lambdas()::{lambda#1}::operator()");
+  EXPECT_EQ(names["two"], "app::lambdas()::{lambda#2}::operator()");
+  EXPECT_EQ(names["three"], "app::others(int)::{lambda#1}::operator()");
+  EXPECT_EQ(names["tick"], "{unnamed type at extra.hpp:2}::tick");
+}
 
 TEST(Resolver, minimal_debug_information_is_enough_for_inlined_functions) {
   const Folder folder;

@@ -76,6 +76,22 @@ def test_the_answer_comes_first_and_everything_fits_80_columns(before, after):
     assert blockyard("diff", before, before).stdout.startswith("AFTER and BEFORE are equal")
 
 
+def test_recordings_of_two_programs_are_told_first(before, tmp_path):
+    for program, other, sites, first in (
+        ("/opt/a/game", "/opt/b/tool", {"app::same()": 100}, "These are recordings of two programs, game and tool."),
+        ("/opt/a/game", "/opt/a/game", {"app::other()": 100}, "These recordings of game have hardly a site in common"),
+        ("/opt/a/game", "/opt/b/game", {"app::same()": 100}, "AFTER has "),
+    ):
+        paths = [
+            record(tmp_path / "one.txt", 4, {"app::same()": 100, "x()": 1}),
+            record(tmp_path / "two.txt", 4, sites),
+        ]
+        for path, name in zip(paths, (program, other), strict=True):
+            head, *rest = path.read_text().splitlines(keepends=True)
+            path.write_text("".join([head, f"# program {name}\n", *rest]))
+        assert blockyard("diff", *paths).stdout.startswith(first)
+
+
 @pytest.mark.parametrize(
     "gate, code",
     [

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 _CLOSES = {"(": ")", "<": ">", "[": "]", "{": "}"}
+_UNNAMED = re.compile(r"\(anonymous[^()]*\)")
 _PLAIN = re.compile(
-    r"\(anonymous(?: namespace| class)?\)"
+    _UNNAMED.pattern
     # An operator's own brackets are part of its name.
-    r"|(?<!\w)operator(?:\(\)|\[\]|->\*?|<=>|<<=?|>>=?|[<>]=?)?"
+    + r"|(?<!\w)operator(?:\(\)|\[\]|->\*?|<=>|<<=?|>>=?|[<>]=?)?"
     r"|->|=>|\w+"
 )
 _DEEPEST = 50
@@ -172,7 +173,8 @@ def _without_parameters(whole: _Group, instead: str) -> _Group:
 
 
 def _blank_before_name(text: str) -> int | None:
-    """An operator's name may have blanks."""
+    """An operator's name may have blanks, and so has a scope without a name."""
+    text = _UNNAMED.sub(lambda unnamed: "_" * len(unnamed[0]), text)
     end = found.start() if (found := re.search(r"(?<!\w)operator(?!\w)", text)) else len(text)
     blank = text.rfind(" ", 0, end)
     return None if blank < 0 else blank

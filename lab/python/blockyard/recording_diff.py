@@ -1,5 +1,6 @@
 """What changed between two recordings, site by site, and gates on it."""
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -20,6 +21,9 @@ _FIELDS = {
 }
 _LEAST_CHANGE = 0.02
 """A smaller change of a site is called none: two recordings of one program differ as much."""
+
+_LEAST_COMMON = 0.01
+"""Of the allocations: recordings of one program have more in common, whatever was changed."""
 
 _GATE = re.compile(r"(?P<site>site/)?(?P<metric>[a-z-]+):(?P<limit>\d+(?:\.\d+)?)%")
 
@@ -77,6 +81,8 @@ class Difference:
     after: dict[str, float]
     changes: list[Change]
     remarks: list[str] = field(default_factory=list)
+    warning: str = ""
+    """Why the two may not be comparable at all; else empty."""
 
     def ordered(self, metric: str) -> list[Change]:
         """Sites that changed, those that changed most first."""
@@ -102,7 +108,9 @@ def difference(before: dict[str, Any], after: dict[str, Any], totals: bool) -> D
     names = dict.fromkeys([*old, *new])
     changes = [Change(name, old.get(name), new.get(name)) for name in names]
     totals_of = [_figures(one["all"], one, per_frame) for one in (before, after)]
-    return Difference(per_frame, *totals_of, changes, list(_remarks(before, after)))
+    return Difference(
+        per_frame, *totals_of, changes, list(_remarks(before, after)), _two_programs(before, after, changes)
+    )
 
 
 def judge(found: Difference, gate: Gate) -> Outcome:
@@ -178,9 +186,28 @@ def _figures(totals: dict[str, Any], recording: dict[str, Any], per_frame: bool)
     return figures
 
 
+def _two_programs(before: dict[str, Any], after: dict[str, Any], changes: list[Change]) -> str:
+    """Another folder is another build; another file name, or hardly a site in common, another program."""
+    names = [os.path.basename(one["program"]) for one in (before, after)]
+    common = sum(min(change.before["allocations"], change.after["allocations"]) for change in changes
+                 if change.before and change.after)  # fmt: skip
+    least = (
+        min(
+            sum(side["allocations"] for side in sides if side)
+            for sides in zip(*((change.before, change.after) for change in changes), strict=True)
+        )
+        if changes
+        else 0
+    )
+    named = before["has_names"] and after["has_names"]
+    if names[0] != names[1]:
+        return f"These are recordings of two programs, {names[0]} and {names[1]}."
+    if named and common < _LEAST_COMMON * least:
+        return f"These recordings of {names[0]} have hardly a site in common: they may be of two programs."
+    return ""
+
+
 def _remarks(before: dict[str, Any], after: dict[str, Any]) -> Iterable[str]:
-    if before["program"] != after["program"]:
-        yield f"the recordings are of two programs: {before['program']} and {after['program']}"
     if before["marked_frames"] != after["marked_frames"]:
         yield "only one of them marked frames, so whole recordings are compared"
     if before["cut_at_end"] != after["cut_at_end"]:

@@ -128,7 +128,8 @@ bool TextParser::refill() {
     const std::size_t got = input_->read({buffer_.data() + filled_, buffer_bytes - filled_});
     if (got == 0) {
       at_end_ = true;
-      if (filled_ != 0 && buffer_[filled_ - 1] != '\n') buffer_[filled_++] = '\n';
+      unended_ = filled_ != 0 && buffer_[filled_ - 1] != '\n';
+      if (unended_) buffer_[filled_++] = '\n';
     }
     filled_ += got;
   }
@@ -148,13 +149,11 @@ void TextParser::next(Chunk& chunk) {
   chunk.header.reset();
   chunk.stacks.reset();
   chunk.last = false;
+  chunk.torn = false;
   while (chunk.records.size() < chunk_records) {
     if (begin_ == end_ && !refill()) {
       chunk.last = true;
-      if (realloc_free_ || pending_) {
-        throw Error(path_ + ", line " + std::to_string(line_) +
-                    ": the event that the last # lines describe is missing");
-      }
+      if (realloc_free_ || pending_) chunk.torn = true;
       break;
     }
     Cursor cursor{*this, buffer_.data() + begin_, buffer_.data() + begin_};
@@ -162,10 +161,21 @@ void TextParser::next(Chunk& chunk) {
     while (cursor.at != stop && chunk.records.size() < chunk_records) {
       ++line_;
       cursor.line = cursor.at;
-      parse_event(cursor);
+      if (unended_ && at_end_ && std::memchr(cursor.at, '\n', static_cast<std::size_t>(stop - cursor.at)) == stop - 1) {
+        if (!parse_last(cursor)) chunk.torn = true;
+        cursor.at = stop;
+      } else {
+        parse_event(cursor);
+      }
     }
     begin_ = static_cast<std::size_t>(cursor.at - buffer_.data());
   }
+  if (chunk.torn) {
+    chunk.last = true;
+    changed().cut_at_end = true;
+  }
+  if (!chunk.records.empty()) latest_ns_ = chunk.records.back().time_ns;
+  has_records_ |= !chunk.records.empty();
   chunk.bytes_read = input_->bytes_read();
   chunk.annotated = annotated_;
   if (header_changed_) {
@@ -173,6 +183,27 @@ void TextParser::next(Chunk& chunk) {
     header_changed_ = false;
   }
   chunk.stacks = std::move(stack_lines_);
+}
+
+/// The text's last line, which has no newline. False when it is no whole event: cut numbers are smaller ones, so a time
+/// before the last one's is cut, too.
+bool TextParser::parse_last(Cursor& at) {
+  auto& records = chunk_->records;
+  const std::size_t had = records.size();
+  const std::uint64_t before = had != 0 ? records.back().time_ns : latest_ns_;
+  const std::size_t threads = header_.threads.size();
+  try {
+    parse_event(at);
+  } catch (const Error&) {
+    if (had == 0 && !has_records_) throw;
+    records.resize(had);
+    header_.threads.resize(threads);
+    return false;
+  }
+  if (records.size() == had || records.back().time_ns >= before) return true;
+  records.pop_back();
+  header_.threads.resize(threads);
+  return false;
 }
 
 void TextParser::parse_event(Cursor& at) {

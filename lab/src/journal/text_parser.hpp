@@ -68,6 +68,7 @@ struct Chunk {
   std::uint64_t bytes_read = 0;
   bool annotated = false;  ///< the text's first line says that # lines have meaning
   bool last = false;
+  bool torn = false;  ///< the text's last event is cut off, and left out
 };
 
 /// One thread at a time.
@@ -86,6 +87,7 @@ class TextParser {
   [[noreturn]] void fail(const char* line, const std::string& what) const;
   bool refill();
   void parse_event(Cursor& at);
+  bool parse_last(Cursor& at);
   void parse_comment(std::string_view text, const char* line);
   void parse_note(std::string_view keyword, std::string_view rest, const char* line);
   void parse_stack_note(std::string_view keyword, std::string_view rest, const char* line);
@@ -100,7 +102,10 @@ class TextParser {
   std::size_t end_ = 0;     ///< after the last whole line
   std::size_t filled_ = 0;  ///< after the last byte read
   bool at_end_ = false;
+  bool unended_ = false;  ///< the last line has no newline: it may be cut off
   std::uint64_t line_ = 0;
+  std::uint64_t latest_ns_ = 0;  ///< of the last event that the chunk before had
+  bool has_records_ = false;
   bool annotated_ = false;  ///< the first line said so
   Header header_;
   bool header_changed_ = true;

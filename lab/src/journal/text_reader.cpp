@@ -48,20 +48,18 @@ void TextSource::fail(const Record& record, const std::string& what) const {
               std::to_string(events_before_ + events_.size()) + "): " + what);
 }
 
-// Keeps the records that were read ahead and appends the next chunk. False when nothing is left to emit.
+// Keeps the records that were read ahead and appends chunks. False when nothing is left to emit.
 bool TextSource::refill() {
   window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(cursor_));
-  ready_ = window_.size();
   cursor_ = 0;
-  // The first time there is nothing ahead yet: read a second chunk.
-  while (!read_all_ && (ready_ == 0 || window_.size() == ready_)) {
-    ready_ = window_.size();
+  // Twice the window, so that keeping it costs each line one copy.
+  while (!read_all_ && window_.size() < 2 * window_lines) {
     ahead_.get();
     const Chunk& chunk = chunks_[(parsed_ - 1) % 2];
     if (!chunk.last) parse_ahead();
     append(chunk);
   }
-  if (read_all_) ready_ = window_.size();
+  ready_ = read_all_ ? window_.size() : window_.size() - window_lines;
   return cursor_ < ready_;
 }
 
@@ -75,6 +73,8 @@ void TextSource::append(const Chunk& chunk) {
     if (!preamble_said_) header_.preamble_events = preamble_;
   }
   if (chunk.stacks) chunk.stacks->add_to(stacks_);
+  torn_ = chunk.torn;
+  const auto had = static_cast<std::ptrdiff_t>(window_.size());
   bool in_order = true;
   for (const Record& record : chunk.records) {
     if (record.time_ns < latest_ns_) {
@@ -94,8 +94,10 @@ void TextSource::append(const Chunk& chunk) {
     extras_[window_.back().extra] = chunk.extras[record.extra];
   }
   if (in_order) return;
-  std::stable_sort(window_.begin(), window_.end(),
-                   [](const Record& a, const Record& b) { return a.time_ns < b.time_ns; });
+  const auto is_earlier = [](const Record& a, const Record& b) { return a.time_ns < b.time_ns; };
+  const auto added = window_.begin() + had;
+  std::stable_sort(added, window_.end(), is_earlier);
+  std::inplace_merge(std::upper_bound(window_.begin(), added, *added, is_earlier), added, window_.end(), is_earlier);
 }
 
 std::span<const Event> TextSource::next() {
@@ -130,7 +132,7 @@ void TextSource::emit(Record& record, std::size_t index, int depth) {
     if (record.time_ns < time_ns_) {
       fail(record, "the time goes back to " + std::to_string(record.time_ns) + " ns behind " +
                        std::to_string(time_ns_) +
-                       " ns, by more than the 16,384 lines that are put in order; sort the lines by their time");
+                       " ns, by more than the 262,144 lines that are put in order; sort the lines by their time");
     }
     time_ns_ = record.time_ns;
   }
@@ -186,7 +188,7 @@ void TextSource::give_block(const Record& record, std::size_t index, int depth) 
 bool TextSource::pull_forward(const Record& record, std::size_t index, std::uint64_t address, bool wanted_free,
                               int depth) {
   if (depth == deepest_pull) return false;
-  const std::size_t stop = std::min(window_.size(), index + window_lines);
+  const std::size_t stop = std::min(window_.size(), index + pulled_lines);
   for (std::size_t i = index + 1; i < stop; ++i) {
     Record& ahead = window_[i];
     if (ahead.done) continue;
@@ -205,9 +207,10 @@ bool TextSource::pull_forward(const Record& record, std::size_t index, std::uint
 void TextSource::conclude() {
   if (concluded_) return;
   concluded_ = true;
+  if (torn_) notes_.emplace_back("its end is cut off in the midst of an event, which was left out");
   if (times_back_ != 0) {
     notes_.push_back(plural(times_back_, "line stood", "lines stood") + " behind a later time and " +
-                     (times_back_ == 1 ? "was" : "were") + " put in order");
+                     (times_back_ == 1 ? "was" : "were") + " put in order, within 262,144 lines");
   }
   if (frees_pulled_ != 0) {
     notes_.push_back(plural(frees_pulled_, "free stood", "frees stood") +

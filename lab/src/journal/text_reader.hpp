@@ -15,20 +15,24 @@
 
 namespace blockyard::journal {
 
-/// Lines that threads wrote out of order are reordered when those that belong before them come at most 16,384 lines
-/// later:
-/// - Lines whose time goes back are sorted by time; lines of equal time keep their order.
-/// - An allocation at an address that is still live pulls forward its free by another thread.
-/// - A free of an address that is not live pulls forward its allocation by another thread.
+/// Lines that threads wrote out of order are reordered:
+/// - Lines whose time goes back, by at most 262,144 lines, are sorted by time; lines of equal time keep their order. A
+///   thread may lose the processor for milliseconds between the reading of its clock and the writing of its line.
+/// - An allocation at an address that is still live pulls forward its free by another thread, by at most 16,384 lines.
+/// - A free of an address that is not live pulls forward its allocation by another thread, by as many.
 /// notes() counts each of these at the end. What remains is an Error with its line and event number.
+///
+/// An event whose lines are cut off at the text's end, as where a program crashed, is left out: notes() says so, and
+/// header().cut_at_end is set.
 ///
 /// The leading allocations at NS 0 are the preamble, unless a `# preamble N` line says otherwise. Its length is known
 /// no later than the first event after it: an event is preamble when its number is below header().preamble_events
 /// *after* next() returned it.
 class TextSource final : public Source {
  public:
-  /// Lines read ahead.
-  static constexpr std::size_t window_lines = TextParser::chunk_records;
+  /// Lines read ahead; twice as many are held, 48 bytes each.
+  static constexpr std::size_t window_lines = 16 * TextParser::chunk_records;
+  static constexpr std::size_t pulled_lines = TextParser::chunk_records;
 
   TextSource(std::unique_ptr<Input> input, const std::string& path);
   TextSource(const TextSource&) = delete;
@@ -75,6 +79,7 @@ class TextSource final : public Source {
   std::size_t ready_ = 0;   ///< records before this have window_lines after them, or the end
   bool read_all_ = false;
   bool concluded_ = false;
+  bool torn_ = false;
   std::vector<Extra> extras_;
   std::vector<std::uint32_t> free_extras_;
   std::uint64_t latest_ns_ = 0;  ///< of all records read

@@ -84,14 +84,14 @@ CompileUnit::CompileUnit(Dwarf_Die unit, CompileUnits& all) : all_(all), skeleto
       missing_dwo_ = name == nullptr ? "the unit's .dwo file" : name;
     }
   }
-  named_by_tree_ = dwarf_srclang(&unit_) == DW_LANG_Rust;
+  language_ = dwarf_srclang(&unit_);
   scopes_.push_back({no_scope, {}});
   visit(&unit_, no_scope, 0);
   sort(functions_);
   std::sort(scope_of_.begin(), scope_of_.end());
 }
 
-void CompileUnit::visit(Dwarf_Die* parent, std::uint32_t scope, int depth) {
+void CompileUnit::visit(Dwarf_Die* parent, std::uint32_t scope, int depth, Dwarf_Die* function) {
   Dwarf_Die die;
   if (depth > most_depth || dwarf_child(parent, &die) != 0) return;
   do {
@@ -99,10 +99,10 @@ void CompileUnit::visit(Dwarf_Die* parent, std::uint32_t scope, int depth) {
       case DW_TAG_subprogram:
         add_function(&die, scope);
         // A function's own classes may have functions, such as a lambda's.
-        visit(&die, scope, depth + 1);
+        visit(&die, scope, depth + 1, &die);
         break;
       case DW_TAG_lexical_block:
-        visit(&die, scope, depth + 1);
+        visit(&die, scope, depth + 1, function);
         break;
       case DW_TAG_namespace:
       case DW_TAG_module:
@@ -111,7 +111,7 @@ void CompileUnit::visit(Dwarf_Die* parent, std::uint32_t scope, int depth) {
       case DW_TAG_union_type:
       case DW_TAG_enumeration_type:
       case DW_TAG_interface_type:
-        visit(&die, add_scope(scope, &die), depth + 1);
+        visit(&die, add_scope(scope, &die, function), depth + 1);
         break;
       default:
         break;
@@ -119,13 +119,32 @@ void CompileUnit::visit(Dwarf_Die* parent, std::uint32_t scope, int depth) {
   } while (dwarf_siblingof(&die, &die) == 0);
 }
 
-std::uint32_t CompileUnit::add_scope(std::uint32_t parent, Dwarf_Die* die) {
+std::uint32_t CompileUnit::add_scope(std::uint32_t parent, Dwarf_Die* die, Dwarf_Die* function) {
   // A member of a class that is defined elsewhere keeps the class's scope there.
   const char* name = dwarf_diename(die);
   std::string text = name == nullptr ? "" : name;
-  if (name == nullptr) text = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)";
-  scopes_.push_back({parent, std::move(text)});
+  if (name == nullptr)
+    text = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : unnamed_type(die, function);
+  scopes_.push_back({parent, std::move(text), function == nullptr ? Dwarf_Die{} : *function});
   return static_cast<std::uint32_t>(scopes_.size() - 1);
+}
+
+/// GCC gives lambdas no name. The demangler's form: a number in their function, or where they stand.
+std::string CompileUnit::unnamed_type(Dwarf_Die* die, Dwarf_Die* function) {
+  Dwarf_Die child;
+  bool is_lambda = false;
+  for (int more = dwarf_child(die, &child); more == 0 && !is_lambda; more = dwarf_siblingof(&child, &child)) {
+    const char* const name = dwarf_tag(&child) == DW_TAG_subprogram ? dwarf_diename(&child) : nullptr;
+    is_lambda = name != nullptr && std::strcmp(name, "operator()") == 0;
+  }
+  if (is_lambda && function != nullptr) {
+    return "{lambda#" + std::to_string(++lambdas_[dwarf_dieoffset(function)]) + "}";
+  }
+  Function place;
+  set_place(die, DW_AT_decl_file, DW_AT_decl_line, place);
+  if (place.line == 0) return is_lambda ? "{lambda}" : "{unnamed type}";
+  return std::string(is_lambda ? "{lambda at " : "{unnamed type at ") + place.file.substr(place.file.rfind('/') + 1) +
+         ":" + std::to_string(place.line) + "}";
 }
 
 void CompileUnit::add_function(Dwarf_Die* die, std::uint32_t scope) {
@@ -142,6 +161,11 @@ std::string CompileUnit::scope_text(Dwarf_Die* entry) const {
   for (std::uint32_t scope = at->second; scope != no_scope; scope = scopes_[scope].parent) {
     text.insert(0, "::");
     text.insert(0, scopes_[scope].name);
+    if (scopes_[scope].function.addr == nullptr) continue;
+    // A class of a function: the function's name has the scopes around it.
+    Dwarf_Die function = scopes_[scope].function;
+    const std::string name = name_of(&function);
+    return name + (name.ends_with(')') || name.ends_with(" const") ? "::" : "()::") + text;
   }
   return text;
 }
@@ -156,27 +180,31 @@ std::string CompileUnit::qualified(Dwarf_Die* die) const {
 }
 
 std::string CompileUnit::name_of(Dwarf_Die* die) const {
-  if (!named_by_tree_) {
-    const char* linkage = text_of(die, DW_AT_linkage_name);
-    if (linkage == nullptr) linkage = text_of(die, DW_AT_MIPS_linkage_name);
-    if (linkage != nullptr) return demangle(linkage);
-  }
-  return qualified(die);
+  const char* linkage = text_of(die, DW_AT_linkage_name);
+  if (linkage == nullptr) linkage = text_of(die, DW_AT_MIPS_linkage_name);
+  const std::string of_symbol = linkage == nullptr ? std::string() : demangle(linkage);
+  // What the demangler of this build does not know, the tree does.
+  const bool is_mangled = of_symbol.empty() || of_symbol == linkage;
+  if (!is_mangled && language_ != DW_LANG_Rust) return of_symbol;
+  std::string of_tree = qualified(die);
+  // Rust's tree has the arguments of generics, and numbers for `impl` blocks, whose types the symbol has.
+  const bool hides_type = of_tree.find("{impl#") != std::string::npos && !is_mangled;
+  return of_tree.empty() || hides_type ? of_symbol : of_tree;
 }
 
-void CompileUnit::set_call_site(Dwarf_Die* inlined, Function& caller) const {
+void CompileUnit::set_place(Dwarf_Die* die, unsigned file, unsigned line, Function& place) const {
   Dwarf_Attribute attribute;
   Dwarf_Word number = 0;
-  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &number) == 0) {
-    caller.line = static_cast<std::uint32_t>(number);
+  if (dwarf_formudata(dwarf_attr(die, line, &attribute), &number) == 0) {
+    place.line = static_cast<std::uint32_t>(number);
   }
   Dwarf_Files* files = nullptr;
   std::size_t count = 0;
   Dwarf_Die unit = unit_;
-  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) == 0 &&
+  if (dwarf_formudata(dwarf_attr(die, file, &attribute), &number) == 0 &&
       dwarf_getsrcfiles(&unit, &files, &count) == 0 && number < count) {
     const char* name = dwarf_filesrc(files, number, nullptr, nullptr);
-    if (name != nullptr) caller.file = name;
+    if (name != nullptr) place.file = name;
   }
 }
 
@@ -211,7 +239,7 @@ Functions CompileUnit::find(std::uint64_t address) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     Dwarf_Die* die = &chain[chain.size() - 1 - i];
     functions[i].name = name_of(die);
-    if (i + 1 < chain.size()) set_call_site(die, functions[i + 1]);
+    if (i + 1 < chain.size()) set_place(die, DW_AT_call_file, DW_AT_call_line, functions[i + 1]);
   }
   return functions;
 }

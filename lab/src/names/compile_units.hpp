@@ -42,21 +42,24 @@ class CompileUnit {
   struct Scope {
     std::uint32_t parent;
     std::string name;
+    Dwarf_Die function{};  ///< that a class belongs to; without an address where there is none
   };
 
-  void visit(Dwarf_Die* parent, std::uint32_t scope, int depth);
+  void visit(Dwarf_Die* parent, std::uint32_t scope, int depth, Dwarf_Die* function = nullptr);
   void add_function(Dwarf_Die* die, std::uint32_t scope);
-  std::uint32_t add_scope(std::uint32_t parent, Dwarf_Die* die);
+  std::uint32_t add_scope(std::uint32_t parent, Dwarf_Die* die, Dwarf_Die* function);
+  std::string unnamed_type(Dwarf_Die* die, Dwarf_Die* function);
   std::string name_of(Dwarf_Die* die) const;
   std::string qualified(Dwarf_Die* die) const;
   std::string scope_text(Dwarf_Die* entry) const;
-  void set_call_site(Dwarf_Die* inlined, Function& caller) const;
+  void set_place(Dwarf_Die* die, unsigned file, unsigned line, Function& place) const;
 
   CompileUnits& all_;
   Dwarf_Die skeleton_;
   Dwarf_Die unit_;
-  bool named_by_tree_ = false;  ///< the language's tree of names says more than its symbols
+  int language_ = 0;  ///< DW_LANG_...
   std::vector<Scope> scopes_;
+  std::map<Dwarf_Off, std::uint32_t> lambdas_;                 ///< how many were met, by function
   std::vector<std::pair<Dwarf_Off, std::uint32_t>> scope_of_;  ///< functions' entries, by offset
   std::vector<Range<Dwarf_Die>> functions_;                    ///< by begin
   std::string missing_dwo_;

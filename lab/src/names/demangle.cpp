@@ -91,9 +91,22 @@ std::string demangle_rust_v0(const std::string& symbol) {
   const std::unique_ptr<char, Free> text(rust_demangle(symbol.c_str(), DMGL_AUTO));
   return text ? std::string(text.get()) : symbol;
 }
+std::string demangle_d(const std::string& symbol) {
+  const std::unique_ptr<char, Free> text(dlang_demangle(symbol.c_str(), DMGL_DLANG));
+  return text ? std::string(text.get()) : symbol;
+}
 #else
 std::string demangle_rust_v0(const std::string& symbol) { return symbol; }
+std::string demangle_d(const std::string& symbol) { return symbol; }
 #endif
+
+/// GNU Fortran writes __MODULE_MOD_PROCEDURE.
+std::string demangle_fortran(std::string_view symbol) {
+  constexpr std::string_view between = "_MOD_";
+  const std::size_t at = symbol.find(between);
+  if (!symbol.starts_with("__") || at == std::string_view::npos || at <= 2) return std::string(symbol);
+  return std::string(symbol.substr(2, at - 2)).append("::").append(symbol.substr(at + between.size()));
+}
 
 }  // namespace
 
@@ -101,6 +114,8 @@ std::string demangle(std::string_view symbol) {
   symbol = without_clone_suffix(symbol);
   std::string text(symbol);
   if (symbol.starts_with("_R")) return demangle_rust_v0(text);
+  if (symbol.starts_with("_D")) return demangle_d(text);
+  if (symbol.starts_with("__") && !symbol.starts_with("__Z")) return demangle_fortran(symbol);
   if (!symbol.starts_with("_Z") && !symbol.starts_with("__Z")) return text;
   int status = 0;
   const std::unique_ptr<char, Free> found(abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status));

@@ -17,6 +17,7 @@
 #include "journal/stacks.hpp"
 #include "names/compile_units.hpp"
 #include "names/demangle.hpp"
+#include "names/plain_sections.hpp"
 #include "names/symbol_table.hpp"
 #include "unwind/frame_info.hpp"
 
@@ -30,20 +31,32 @@ struct Search {
   DebugFiles* files;
   std::string build_id;
   std::string main_file;
+  std::string problem;  ///< of a debug file that was found
 };
+
+/// `file` itself, or what takes its place because of sections that libdw can't read; -1 with `problem` set.
+int readable(int file, std::string& problem) {
+  if (file < 0 || !has_zstd_sections(file)) return file;
+  const int plain = with_plain_sections(file, problem);
+  ::close(file);
+  return plain;
+}
 
 int find_debug_file(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base, const char* file,
                     const char* link, GElf_Word checksum, char** found) {
-  if (const auto* search = static_cast<const Search*>(*data); search != nullptr && !search->build_id.empty()) {
+  auto* const search = static_cast<Search*>(*data);
+  std::string unheard;
+  if (search != nullptr && !search->build_id.empty()) {
     for (const std::string& path : search->files->with_build_id(search->build_id)) {
       if (path == search->main_file) continue;
       const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
       if (opened < 0) continue;
       *found = ::strdup(path.c_str());
-      return opened;
+      return readable(opened, search->problem);
     }
   }
-  return dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, found);
+  const int opened = dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, found);
+  return readable(opened, search == nullptr ? unheard : search->problem);
 }
 
 /// A module as libdwfl sees it.
@@ -58,7 +71,13 @@ class Module {
     session_.reset(dwfl_begin(&callbacks_));
     if (session_ == nullptr) return;
     dwfl_report_begin(session_.get());
-    module_ = dwfl_report_elf(session_.get(), file.c_str(), file.c_str(), -1, 0, true);
+    // libdwfl closes what it reports; it opens a file that needs no copy by itself.
+    int plain = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (plain >= 0 && !has_zstd_sections(plain)) {
+      ::close(plain);
+      plain = -1;
+    }
+    module_ = dwfl_report_elf(session_.get(), file.c_str(), file.c_str(), readable(plain, search_.problem), 0, true);
     dwfl_report_end(session_.get(), nullptr, nullptr);
     void** data = nullptr;
     if (module_ != nullptr && dwfl_module_info(module_, &data, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr)) {
@@ -78,6 +97,8 @@ class Module {
     if (dwarf != nullptr && dwarf_getalt(dwarf) == nullptr) connect_alternate(dwarf);
     return dwarf;
   }
+  /// Why debug information that there is can't be read; else empty.
+  const std::string& problem() const { return search_.problem; }
   /// The alternate debug file that the DWARF refers to and that was not found; empty when there is none such.
   const std::string& missing_alternate() const { return missing_alternate_; }
 
@@ -203,7 +224,7 @@ Resolved Resolver::resolve(const std::string& path, const std::string& build_id,
   result.functions.resize(addresses.size());
   const std::optional<std::string> file = choose_file(path, build_id, files_, result.problem);
   if (!file) return result;
-  Module module(*file, system_folders, {&files_, build_id.empty() ? build_id_of(*file) : build_id, *file});
+  Module module(*file, system_folders, {&files_, build_id.empty() ? build_id_of(*file) : build_id, *file, {}});
   if (module.get() == nullptr) {
     result.problem = "the file can't be read: " + std::string(dwfl_errmsg(-1));
     return result;
@@ -221,6 +242,7 @@ Resolved Resolver::resolve(const std::string& path, const std::string& build_id,
     result.symbols = symbols.has_local() ? Symbols::symbols : Symbols::exports;
     result.problem = symbols.has_local() ? "the file has no debug information" : "the file is stripped";
   }
+  if (!module.problem().empty()) result.problem = module.problem();
   // By address, so that each compile unit is met once.
   std::vector<std::size_t> order(addresses.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -99,7 +99,7 @@ def command(
 
 def _lines(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) -> list[str]:
     changed = found.ordered(metric)
-    said = [_answer(found, metric)]
+    said = [*textwrap.wrap(found.warning, _WIDTH), _answer(found, metric)]
     shown = changed[:limit] if limit else changed
     if shown:
         said += ["", f"{'before':>10} {'after':>10} {'change':>9}  {_unit(found, metric)} of"]
@@ -174,5 +174,6 @@ def _json(found: Difference, metric: str, outcomes: list[Outcome]) -> dict:
         "gates": [
             {"gate": outcome.gate.text, "passed": outcome.passed, "reason": outcome.reason} for outcome in outcomes
         ],
+        "warning": found.warning,
         "notes": found.remarks,
     }
