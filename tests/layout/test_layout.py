@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from blockyard import __version__
-
 ROOT = Path(__file__).parents[2]
 
 _spec = importlib.util.spec_from_file_location("layers", Path(__file__).with_name("layers.py"))
@@ -83,13 +81,6 @@ def test_the_checks_see_the_tree() -> None:
         "lab/python/blockyard/cli.py",
     } <= names
     assert not any(name.startswith((".venv/", "build/")) for name in names)
-
-
-def test_python_and_cmake_say_the_same_version() -> None:
-    for name, file in (("blockyard", "CMakeLists.txt"), ("blockyard-library", "library/CMakeLists.txt")):
-        project = re.search(rf"project\({name} VERSION ([0-9.]+)", (ROOT / file).read_text())
-        assert project is not None
-        assert project.group(1) == __version__
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,6 @@ namespace Blockyard.Memory
     internal static unsafe class BlockTracker
     {
         private static readonly object Gate = new object();
-        private static readonly Dictionary<ulong, LiveBlock> Persistent = new Dictionary<ulong, LiveBlock>();
-        private static readonly Dictionary<ulong, StackTrace> Stacks = new Dictionary<ulong, StackTrace>();
-        private static readonly List<LiveBlock> Overdue = new List<LiveBlock>();
         private static volatile int entries;
         private static volatile int stacks;
 
@@ -74,8 +71,8 @@ namespace Blockyard.Memory
             long frame = LeakDetection.IsOff ? LiveBlock.NoReport : FrameMemory.FramesEnded;
             lock (Gate)
             {
-                Persistent[(ulong)block] = new LiveBlock((ulong)block, size, frame, Lifetime.Persistent);
-                entries = Persistent.Count;
+                Tables.Persistent[(ulong)block] = new LiveBlock((ulong)block, size, frame, Lifetime.Persistent);
+                entries = Tables.Persistent.Count;
             }
 
             AddStack(block);
@@ -86,8 +83,8 @@ namespace Blockyard.Memory
             bool isLive;
             lock (Gate)
             {
-                isLive = Persistent.Remove((ulong)block);
-                entries = Persistent.Count;
+                isLive = Tables.Persistent.Remove((ulong)block);
+                entries = Tables.Persistent.Count;
                 RemoveStack(block);
             }
 
@@ -111,9 +108,9 @@ namespace Blockyard.Memory
             List<string>? texts = null;
             lock (Gate)
             {
-                Overdue.Clear();
-                JobRegion.FindLive(Overdue, framesEnded - allowed - 1, once: true);
-                foreach (LiveBlock block in Overdue)
+                Tables.Overdue.Clear();
+                JobRegion.FindLive(Tables.Overdue, framesEnded - allowed - 1, once: true);
+                foreach (LiveBlock block in Tables.Overdue)
                 {
                     texts = texts ?? new List<string>();
                     texts.Add(block + " is older than " + allowed + " frames" + Where(block.Address));
@@ -128,7 +125,7 @@ namespace Blockyard.Memory
             List<string> texts = new List<string>();
             lock (Gate)
             {
-                List<LiveBlock> live = new List<LiveBlock>(Persistent.Values);
+                List<LiveBlock> live = new List<LiveBlock>(Tables.Persistent.Values);
                 JobRegion.FindLive(live, long.MaxValue, once: false);
                 foreach (LiveBlock block in live)
                 {
@@ -163,8 +160,8 @@ namespace Blockyard.Memory
             {
                 lock (Gate)
                 {
-                    Stacks[(ulong)block] = stack;
-                    stacks = Stacks.Count;
+                    Tables.Stacks[(ulong)block] = stack;
+                    stacks = Tables.Stacks.Count;
                 }
             }
         }
@@ -182,13 +179,22 @@ namespace Blockyard.Memory
         {
             lock (Gate)
             {
-                Stacks.Remove((ulong)block);
-                stacks = Stacks.Count;
+                Tables.Stacks.Remove((ulong)block);
+                stacks = Tables.Stacks.Count;
             }
         }
 
-        private static string Where(ulong block) => Stacks.TryGetValue(block, out StackTrace? stack)
+        private static string Where(ulong block) => Tables.Stacks.TryGetValue(block, out StackTrace? stack)
             ? ", allocated at" + Environment.NewLine + stack
             : "; set LeakMode.OnWithStacks to see where it was allocated";
+
+        /// <summary>Apart, because a runtime that compiles their code takes some milliseconds, which a process without
+        /// tracking must not pay with its first block.</summary>
+        private static class Tables
+        {
+            internal static readonly Dictionary<ulong, LiveBlock> Persistent = new Dictionary<ulong, LiveBlock>();
+            internal static readonly Dictionary<ulong, StackTrace> Stacks = new Dictionary<ulong, StackTrace>();
+            internal static readonly List<LiveBlock> Overdue = new List<LiveBlock>();
+        }
     }
 }

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Threading;
 
@@ -59,8 +60,6 @@ namespace Blockyard.Memory
 
         private static readonly object Gate = new object();
 
-        /// <summary>The regions whose blocks have headers.</summary>
-        private static readonly HashSet<IntPtr> Tracked = new HashSet<IntPtr>();
         private static volatile bool isAnyTracked;
         private static JobRegion* pool;
         private static int pooled;
@@ -139,12 +138,12 @@ namespace Blockyard.Memory
                 region->IsTracked = isTracked;
                 if (isTracked)
                 {
-                    Tracked.Add((IntPtr)region);
                     isAnyTracked = true;
+                    Track(region, true);
                 }
-                else
+                else if (isAnyTracked)
                 {
-                    Tracked.Remove((IntPtr)region);
+                    Track(region, false);
                 }
             }
         }
@@ -155,7 +154,7 @@ namespace Blockyard.Memory
         {
             lock (Gate)
             {
-                return Tracked.Contains((IntPtr)region);
+                return Tracked.Regions.Contains((IntPtr)region);
             }
         }
 
@@ -167,7 +166,7 @@ namespace Blockyard.Memory
         {
             lock (Gate)
             {
-                foreach (IntPtr region in Tracked)
+                foreach (IntPtr region in Tracked.Regions)
                 {
                     for (JobBlock* one = ((JobRegion*)region)->Last; one != null; one = one->Previous)
                     {
@@ -211,7 +210,11 @@ namespace Blockyard.Memory
         {
             lock (Gate)
             {
-                Tracked.Remove((IntPtr)region);
+                if (isAnyTracked)
+                {
+                    Track(region, false);
+                }
+
                 if (region->IsShared)
                 {
                     region->Next = pool;
@@ -222,6 +225,19 @@ namespace Blockyard.Memory
             }
 
             Free(region);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void Track(JobRegion* region, bool isTracked)
+        {
+            if (isTracked)
+            {
+                Tracked.Regions.Add((IntPtr)region);
+            }
+            else
+            {
+                Tracked.Regions.Remove((IntPtr)region);
+            }
         }
 
         private static JobRegion* TakePooled()
@@ -264,6 +280,13 @@ namespace Blockyard.Memory
             {
                 RawMemory.Free(region->Raw);
             }
+        }
+
+        /// <summary>Apart, as the tables of <see cref="BlockTracker"/>.</summary>
+        private static class Tracked
+        {
+            /// <summary>The regions whose blocks have headers.</summary>
+            internal static readonly HashSet<IntPtr> Regions = new HashSet<IntPtr>();
         }
     }
 }

@@ -3,6 +3,7 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics.Metrics;
 using System.Diagnostics.Tracing;
+using System.Threading;
 
 namespace Blockyard.Memory
 {
@@ -10,7 +11,8 @@ namespace Blockyard.Memory
     /// <remarks>
     /// The source has an event at the end of each frame. The counters are those of the meter, which dotnet-counters and
     /// OpenTelemetry read, and again those of the source, which older tools and an <see cref="EventListener"/> read.
-    /// The first allocation of a process makes both; without a listener they cost nothing after that.
+    /// The first allocation of a process lets a thread of the pool make both, because that takes milliseconds; without a
+    /// listener they cost nothing after that.
     /// </remarks>
     [EventSource(Name = SourceName)]
     internal sealed class MemoryEvents : EventSource
@@ -72,6 +74,20 @@ namespace Blockyard.Memory
                     Level("persistent-bytes", "Persistent bytes in use", totals => totals.PersistentBytes),
                     Rate("frames", "Frames ended", _ => FrameMemory.FramesEnded),
                 };
+            }
+        }
+
+        /// <summary>Makes the source and the meter. Static state of this class would make them at once.</summary>
+        internal static class Starter
+        {
+            private static int started;
+
+            internal static void Start()
+            {
+                if (Interlocked.Exchange(ref started, 1) == 0)
+                {
+                    ThreadPool.UnsafeQueueUserWorkItem(_ => GC.KeepAlive(Log), null);
+                }
             }
         }
 

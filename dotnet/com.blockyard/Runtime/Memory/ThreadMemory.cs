@@ -31,22 +31,20 @@ namespace Blockyard.Memory
         [ThreadStatic]
         private static ThreadMemory? current;
 
-        private readonly List<IntPtr> overflow = new List<IntPtr>(16);
         private readonly ThreadState* state;
         private readonly Thread thread;
-        private readonly string name;
+        private List<IntPtr>? overflow;
         private long overflowBytes;
         private LifetimeCounters counters;
 
         private ThreadMemory()
         {
             thread = Thread.CurrentThread;
-            name = thread.Name ?? "thread " + thread.ManagedThreadId;
             state = (ThreadState*)RawMemory.Allocate(sizeof(ThreadState));
             *state = default;
             counters.Histogram = new long[LifetimeStatistics.Buckets];
 #if NET8_0_OR_GREATER
-            GC.KeepAlive(MemoryEvents.Log);
+            MemoryEvents.Starter.Start();
 #endif
             bool look;
             lock (Gate)
@@ -96,7 +94,11 @@ namespace Blockyard.Memory
         internal SafetyCells Cells { get; } = new SafetyCells();
 
         internal LifetimeStatistics Statistics =>
-            new LifetimeStatistics(name, counters, state->TempLimit - state->TempStart, Used);
+            new LifetimeStatistics(Name, counters, state->TempLimit - state->TempStart, Used);
+
+        private string Name => thread.Name ?? "thread " + thread.ManagedThreadId;
+
+        private bool HasOverflow => overflow != null && overflow.Count > 0;
 
         private long Used => state->TempCursor - state->TempStart + overflowBytes;
 
@@ -318,7 +320,7 @@ namespace Blockyard.Memory
 
         /// <summary>Whether a block is one of this frame.</summary>
         internal bool HasTemp(byte* block) => (block >= state->TempStart && block < state->TempCursor)
-            || overflow.Contains((IntPtr)block);
+            || (overflow != null && overflow.Contains((IntPtr)block));
 
         /// <returns>The bytes of Temp that the thread used in the frame.</returns>
         internal long EndFrame()
@@ -354,7 +356,7 @@ namespace Blockyard.Memory
         /// <summary>Compiles the end of a frame, and touches the pages that no block of the thread uses.</summary>
         internal void Prepare()
         {
-            if (state->TempCursor == state->TempStart && overflow.Count == 0)
+            if (state->TempCursor == state->TempStart && !HasOverflow)
             {
                 EndFrame();
             }
@@ -366,7 +368,7 @@ namespace Blockyard.Memory
         /// <summary>Replaces the region. It must hold no block of this frame.</summary>
         internal void SetCapacity(long bytes)
         {
-            if (state->TempCursor != state->TempStart || overflow.Count > 0)
+            if (state->TempCursor != state->TempStart || HasOverflow)
             {
                 throw new InvalidOperationException(
                     "The Temp region holds blocks of this frame; resize it between frames.");
@@ -432,7 +434,7 @@ namespace Blockyard.Memory
             }
 
             // Makes room in the list first, so that a failure changes nothing.
-            List<IntPtr> overflow = thread.overflow;
+            List<IntPtr> overflow = thread.overflow ??= new List<IntPtr>(16);
             if (overflow.Count == overflow.Capacity)
             {
                 overflow.Capacity *= 2;
@@ -471,10 +473,10 @@ namespace Blockyard.Memory
                 return;
             }
 
-            int index = thread.overflow.LastIndexOf((IntPtr)block);
+            int index = thread.overflow == null ? -1 : thread.overflow.LastIndexOf((IntPtr)block);
             if (index >= 0)
             {
-                thread.overflow.RemoveAt(index);
+                thread.overflow!.RemoveAt(index);
                 GiveJobTo(state, JobRegion.Of(block));
                 return;
             }
@@ -506,12 +508,12 @@ namespace Blockyard.Memory
 
         private void ReleaseOverflow()
         {
-            for (int i = 0; i < overflow.Count; i++)
+            for (int i = 0; HasOverflow && i < overflow!.Count; i++)
             {
                 GiveJobTo(state, JobRegion.Of((byte*)overflow[i]));
             }
 
-            overflow.Clear();
+            overflow?.Clear();
             overflowBytes = 0;
         }
 

@@ -1,5 +1,6 @@
 using System;
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
@@ -18,6 +19,10 @@ namespace Blockyard.Memory
         private readonly Func<IntPtr, TWrapper> wrapperCreator;
         private readonly StackTrace? madeAt = LeakDetection.CaptureStack();
         private readonly int typeSize;
+
+        /// <summary>The next item, and the end of those that are ready. Behind it is the rest of the block.</summary>
+        private byte* next;
+        private byte* end;
         private long live;
         private bool disposed;
 
@@ -60,7 +65,7 @@ namespace Blockyard.Memory
 
         /// <summary>A snapshot of what the allocator holds and has done.</summary>
         public AllocatorStatistics Statistics => new AllocatorStatistics(
-            disposed ? 0 : live, live, live, memory.Count, memory.BytesReserved, memory.BytesUsed,
+            disposed ? 0 : live, live, live, memory.Count, memory.BytesReserved, memory.BytesUsed - (end - next),
             memory.BytesInHugePages, 0, 0);
 
         /// <summary>Allocates an item and returns a wrapper around it.</summary>
@@ -69,26 +74,13 @@ namespace Blockyard.Memory
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
         public TWrapper Allocate()
         {
-            byte* item = memory.Cursor;
-            if ((long)memory.Limit - (long)item < typeSize)
+            byte* item = next;
+            if (item == end)
             {
-                if (disposed)
-                {
-                    throw new ObjectDisposedException(nameof(WrappedAllocator<TWrapper>));
-                }
-
-                item = memory.Take(typeSize, 1);
-            }
-            else
-            {
-                memory.Cursor = item + typeSize;
+                item = MakeReady();
             }
 
-            if ((ulong)item < (ulong)memory.DirtyEnd)
-            {
-                new Span<byte>(item, typeSize).Clear();
-            }
-
+            next = item + typeSize;
             TWrapper wrapper = wrapperCreator((IntPtr)item);
             live++;
             return wrapper;
@@ -102,7 +94,32 @@ namespace Blockyard.Memory
                 disposed = true;
                 GC.SuppressFinalize(this);
                 memory.FreeAll();
+                next = end = null;
             }
+        }
+
+        /// <summary>Makes the rest of a block ready: all of it if it is zero or need not be, else a page of it.</summary>
+        /// <returns>Its first item.</returns>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private byte* MakeReady()
+        {
+            if (disposed)
+            {
+                throw new ObjectDisposedException(nameof(WrappedAllocator<TWrapper>));
+            }
+
+            byte* first = memory.Take(typeSize, 1);
+            long rest = memory.Limit - first;
+            if (first < memory.DirtyEnd)
+            {
+                rest = Math.Min(rest, Math.Max(1, SlabMemory.SmallPage / typeSize) * typeSize);
+                memory.Clear(first, rest);
+            }
+
+            memory.Cursor = first + rest;
+            next = first;
+            end = memory.Cursor;
+            return first;
         }
     }
 }

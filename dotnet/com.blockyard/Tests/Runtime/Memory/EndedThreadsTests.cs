@@ -62,12 +62,13 @@ namespace Blockyard.Tests
         {
             long held = FrameMemory.TempJobBytesHeld;
             UseTempJob(400);
+            UseTempJob(400);
             long most = FrameMemory.TempJobBytesHeld;
             Assert.Greater(most, held + (15 * MiB));
             for (int i = 0; i < 130; i++)
             {
                 UseTempJob(400);
-                Assert.AreEqual(most, FrameMemory.TempJobBytesHeld);
+                Assert.AreEqual(most, FrameMemory.TempJobBytesHeld, MiB);
                 FrameMemory.EndFrame();
             }
 

@@ -17,6 +17,8 @@ namespace Blockyard.Tests
         [Test]
         public void a_meter_counts_every_allocation_by_lifetime() => OnFreshThread(() =>
         {
+            // Else a thread of the pool may still be making it.
+            GC.KeepAlive(MemoryEvents.Log);
             UnmanagedMemory.Free(UnmanagedMemory.Malloc(1, 1, Lifetime.Persistent), Lifetime.Persistent);
             Dictionary<string, long> seen = new Dictionary<string, long>();
             using (MeterListener listener = new MeterListener())
@@ -67,6 +69,8 @@ namespace Blockyard.Tests
         [Test]
         public void a_listener_sees_frame_ends_and_counters() => OnFreshThread(() =>
         {
+            // Else a thread of the pool may still be making it.
+            GC.KeepAlive(MemoryEvents.Log);
             using (Listener listener = new Listener())
             {
                 UnmanagedMemory.Malloc(500, 4, Lifetime.Temp);
