@@ -12,8 +12,9 @@ from pathlib import Path
 from statistics import median, variance
 
 import numpy as np
+from scipy.special import stdtrit
 
-from blockyard.analysis import samples, student
+from blockyard.analysis import noise, samples
 from blockyard.analysis.passes import ALL
 
 BURST = np.dtype(
@@ -73,6 +74,8 @@ class Total:
     high_ns: float | None
     null_ns: float
     touch_ns: float | None
+    figure: noise.Figure
+    """Of `ns`, for claims."""
 
     @property
     def with_touch_ns(self) -> float:
@@ -114,9 +117,12 @@ class Untimed:
             bare = median(_sums(self.untouched, thread)) - median(_sums(self.null_untouched, thread))
             touch = max(with_touch - bare, 0.0)
         ns = with_touch - (touch or 0.0)
-        half = _half_interval(own, null)
+        error, freedom = _error(own, null)
+        half = None if error is None else float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
         ends = (None, None) if half is None else (ns - half, ns + half)
-        return Total(thread, len(own), ns, *ends, median(null), touch)
+        relative = None if error is None or ns <= 0 else max((error / ns) ** 2, 1e-12)
+        figure = noise.Figure(max(ns, 0.0), 1.0, len(own), relative, freedom)
+        return Total(thread, len(own), ns, *ends, median(null), touch, figure)
 
 
 def _sums(bursts: Sequence[Bursts], thread: int) -> list[float]:
@@ -124,13 +130,11 @@ def _sums(bursts: Sequence[Bursts], thread: int) -> list[float]:
     return [sum(each.values()) if thread == ALL else each.get(thread, 0.0) for each in found]
 
 
-def _half_interval(own: Sequence[float], null: Sequence[float]) -> float | None:
-    """Half of the 95 % interval of the difference of two means, by Welch's test; None of a lone repeat."""
+def _error(own: Sequence[float], null: Sequence[float]) -> tuple[float | None, float]:
+    """The standard error of the difference of two means, and its degrees of freedom, by Welch's test; None of a lone
+    repeat."""
     if min(len(own), len(null)) < 2:
-        return None
+        return None, 0.0
     parts = [(variance(each) / len(each), len(each) - 1) for each in (own, null)]
     total = sum(part for part, _ in parts)
-    if total == 0:
-        return 0.0
-    freedom = total**2 / sum(part**2 / count for part, count in parts)
-    return student.quantile(CONFIDENCE, round(freedom, 3)) * sqrt(total)
+    return sqrt(total), total**2 / sum(part**2 / count for part, count in parts) if total else float(len(own) - 1)

@@ -7,8 +7,9 @@ from blockyard.analysis.frames import thread_name
 from blockyard.analysis.passes import ALL
 from blockyard.analysis.sections import Section
 from blockyard.analysis.totals import Total
+from blockyard.report.latency_tables import ranged
 from blockyard.report.lineup import Lineup
-from blockyard.report.table import Cell, Column, Ranged, Table, Unit, marked
+from blockyard.report.table import Cell, Column, Table, Unit, marked
 
 
 def table(lineup: Lineup) -> Table:
@@ -19,8 +20,13 @@ def table(lineup: Lineup) -> Table:
         if totals is None or one.runs.is_null:
             return None
         found = totals.all
-        calls = found.ns if found.low_ns is None else Ranged(found.ns, found.low_ns, found.high_ns)
-        return [calls, found.touch_ns, found.with_touch_ns, found.null_ns, found.repeats]
+        return [
+            ranged(one, one.latency(found.ns), found.figure),
+            found.touch_ns,
+            found.with_touch_ns,
+            found.null_ns,
+            found.repeats,
+        ]
 
     return lineup.table(
         "all calls together",
