@@ -62,6 +62,16 @@ class Checker : public RecordSink {
   std::unordered_set<std::uint64_t> live;
 };
 
+/// Keeps the addresses in their order.
+class Recorder : public RecordSink {
+ public:
+  void apply(std::uint32_t, std::uint64_t, const std::uint64_t* record) override {
+    addresses.push_back(payload_of(record[0]));
+  }
+  bool is_possible(const std::uint64_t*) const override { return true; }
+  std::vector<std::uint64_t> addresses;
+};
+
 /// A stand-in for malloc that hands the same few addresses from thread to thread as fast as it can: the newest free one
 /// first, so that a wrong order shows at once.
 class HotAllocator {
@@ -86,7 +96,7 @@ class HotAllocator {
   std::vector<std::uint64_t> free_;
 };
 
-/// What a recorded thread does to get a slot; recorder.cpp does the same with waiting and without a library.
+/// What a recorded thread does to get a slot, in a process that has mapped all of the region.
 Producer register_thread(const Region& region, std::uint32_t tid, bool fences) {
   Control& control = region.control();
   for (;;) {
@@ -99,7 +109,7 @@ Producer register_thread(const Region& region, std::uint32_t tid, bool fences) {
       while (used < index + 1 && !control.slots_used.compare_exchange_weak(used, index + 1)) {
       }
       Producer producer{};
-      producer.bind(slot, region.ring(index), control.ring_words, StampClock::cycles, fences);
+      producer.bind(slot, control.small_words, StampClock::cycles, fences);
       return producer;
     }
     std::this_thread::yield();
@@ -136,7 +146,7 @@ void churn(const Region& region, HotAllocator& allocator, std::uint32_t tid, int
 template <typename Delay>
 Checker collect_while_threads_churn(int threads, int rounds, bool fences) {
   constexpr std::uint64_t small_ring_words = 1024;  // so that threads also meet full rings
-  const SharedRegion shared(64, small_ring_words);
+  const SharedRegion shared(Layout(64, 1, small_ring_words, 4 * small_ring_words));
   Rings rings(shared.region(), 0, stamp_after(StampClock::cycles));
   HotAllocator allocator(8);
   Checker checker;
@@ -192,12 +202,13 @@ INSTANTIATE_TEST_SUITE_P(Barriers, Order, testing::Bool(), [](const testing::Tes
 /// A ring that this thread writes step by step, as if it were preempted in between.
 class Steps : public testing::Test {
  protected:
+  static constexpr std::uint64_t ring_words = page_bytes / sizeof(std::uint64_t);
   std::uint64_t drain() {
     const std::uint64_t now = stamp_after(StampClock::cycles);
     rings.drain(now, false);
     return now;
   }
-  SharedRegion shared{4, 64};
+  SharedRegion shared{Layout(4, 1, ring_words, 4 * ring_words)};
   Rings rings{shared.region(), 0, stamp_after(StampClock::cycles)};
 };
 
@@ -270,9 +281,42 @@ TEST_F(Steps, a_slot_is_not_freed_while_its_thread_runs) {
 TEST_F(Steps, a_full_ring_has_no_room_until_it_is_drained) {
   Producer producer = register_thread(shared.region(), 1, true);
   while (producer.has_room(2)) producer.append<When::before>(pack(RecordKind::free, 16));
-  EXPECT_EQ(producer.head, 64u);
+  EXPECT_EQ(producer.head, ring_words);
   drain();
-  EXPECT_TRUE(producer.has_room(64));
+  EXPECT_TRUE(producer.has_room(ring_words));
+}
+
+TEST_F(Steps, a_thread_that_gets_a_large_ring_loses_none_of_what_lies_in_its_small_one) {
+  Producer producer = register_thread(shared.region(), 1, true);
+  std::uint64_t address = 0;
+  const auto fill = [&] {
+    while (producer.has_room(2)) producer.append<When::before>(pack(RecordKind::free, ++address));
+  };
+  fill();
+  producer.grow(shared.region().large_ring(1), 4 * ring_words, 1);
+  fill();
+  EXPECT_EQ(producer.head, 5 * ring_words);
+  drain();
+  fill();  // round the large ring
+  const std::uint64_t now = drain();
+  Recorder recorder;
+  merge(rings.lanes(), now, ~std::size_t{0}, recorder);
+  ASSERT_EQ(recorder.addresses.size(), address);
+  for (std::uint64_t i = 0; i < address; ++i) EXPECT_EQ(recorder.addresses[i], i + 1);
+}
+
+TEST_F(Steps, a_large_ring_returns_with_its_threads_slot) {
+  Producer producer = register_thread(shared.region(), 1, true);
+  producer.grow(shared.region().large_ring(1), 4 * ring_words, 1);
+  producer.append<When::before>(pack(RecordKind::free, 16));
+  drain();
+  rings.release_slots([](std::uint32_t) { return true; }, [](std::uint32_t) {});
+  EXPECT_EQ(shared.region().control().large_free.load(), 1u);
+  Producer next = register_thread(shared.region(), 2, true);
+  next.append<When::before>(pack(RecordKind::free, 32));
+  const std::uint64_t now = drain();
+  EXPECT_EQ(rings.watermark(), now);
+  EXPECT_EQ(rings.queued_words(), 4u);
 }
 
 TEST_F(Steps, what_a_dead_process_claimed_holds_nothing_back) {

@@ -9,8 +9,15 @@ from blockyard.errors import UserError
 
 PLACEHOLDER = b"by_frame_symbol_placeholder"
 MOST_NAME_BYTES = 200
-_PT_DYNAMIC, _PT_INTERP = 2, 3
-_SHT_HASH, _SHT_DYNSYM = 5, 11
+_PT_INTERP = 3
+_SHT_STRTAB, _SHT_HASH, _SHT_DYNSYM = 3, 5, 11
+_SHF_ALLOC = 2
+_SANITIZERS = {
+    b"__asan_init": "AddressSanitizer",
+    b"__hwasan_init": "HWAddressSanitizer",
+    b"__msan_init": "MemorySanitizer",
+    b"__tsan_init": "ThreadSanitizer",
+}
 
 
 @dataclass
@@ -18,7 +25,8 @@ class Header:
     """What an executable says about itself."""
 
     bits: int
-    is_dynamic: bool
+    interpreter: str | None = None  # the dynamic linker; None: linked statically
+    sanitizer: str | None = None
 
 
 def script_interpreter(path: Path) -> Path | None:
@@ -38,16 +46,28 @@ def read_header(path: Path) -> Header | None:
     if len(data) < 64 or data[:4] != b"\x7fELF":
         return None
     if data[4] != 2:
-        return Header(32, True)
+        return Header(32, "")
     (offset,) = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
-    kinds = {
-        struct.unpack_from("<I", data, offset + index * size)[0]
-        for index in range(count)
-        if offset + index * size + 4 <= len(data)
-    }
     # A static position-independent program has a dynamic section but nobody to interpret it.
-    return Header(64, _PT_INTERP in kinds)
+    interpreter = None
+    for at in range(offset, min(offset + count * size, len(data) - 55), size or 56):
+        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", data, at)
+        if kind == _PT_INTERP:
+            interpreter = data[begin : begin + length].rstrip(b"\0").decode(errors="replace")
+    return Header(64, interpreter, _sanitizer(data))
+
+
+def _sanitizer(data: bytes) -> str | None:
+    """The sanitizer whose run-time part a program has or asks for, by the names that the dynamic linker reads."""
+    (table,) = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    for at in range(table, min(table + count * size, len(data) - 63), size or 64):
+        _, kind, flags, _, begin, length = struct.unpack_from("<IIQQQQ", data, at)
+        if kind == _SHT_STRTAB and flags & _SHF_ALLOC:
+            names = data[begin : begin + length]
+            return next((name for symbol, name in _SANITIZERS.items() if b"\0" + symbol + b"\0" in names), None)
+    return None
 
 
 def write_frame_stub(template: Path, output: Path, name: str) -> None:

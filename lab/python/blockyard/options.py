@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from blockyard import variants
+from blockyard import journal_head, variants
 from blockyard.errors import UserError
 
 
@@ -49,6 +49,19 @@ class OutputFolder(click.Path):
         if value == "":
             self.fail("the folder's name is empty; '.' is the one you are in", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class Journal(click.Path):
+    """A journal to read. What its recorder could not see is said first, on standard error."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        for warning in journal_head.warnings(path):
+            click.echo(f"Note: {warning}.", err=True)
+        return path
 
 
 class Renamed(click.Option):

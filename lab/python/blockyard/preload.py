@@ -12,39 +12,54 @@ from blockyard.errors import UserError
 # A script names its interpreter, which may be a script; the kernel follows as many.
 _MOST_INTERPRETERS = 4
 # Where a private folder goes when the path of TMPDIR has a space in it.
+# Room for a socket's name, of whose path the system takes 107 bytes.
+_MOST_BYTES = 70
 _ELSEWHERE = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 
 
 def refuse_unfit(program: Path, what: str, otherwise: str) -> None:
     """Raises UserError when `what` ("the recorder") can't be preloaded into `program`, or into the interpreter that its
     first line names; `otherwise` is what is left to a program that is linked statically."""
+    reason = unfit(program, what, otherwise)
+    if reason is not None:
+        raise UserError(reason)
+
+
+def unfit(program: Path, what: str, otherwise: str) -> str | None:
+    """The same as a sentence; None where it can be preloaded, or where there is no such file."""
     seen = program
     for _ in range(_MOST_INTERPRETERS):
-        interpreter = elf.script_interpreter(seen)
+        try:
+            interpreter = elf.script_interpreter(seen)
+        except OSError:
+            return None
         if interpreter is None:
             break
         if not interpreter.is_file():
-            raise UserError(f"{seen} names {interpreter} as its interpreter, and there is no such file")
+            return f"{seen} names {interpreter} as its interpreter, and there is no such file"
         seen = interpreter
     header = elf.read_header(seen)
     if header is None:
-        return
+        return None
     if header.bits != 64:
-        raise UserError(
-            f"{seen} is a {header.bits}-bit program; {what} is a 64-bit library and can't be loaded into it"
-        )
-    if not header.is_dynamic:
-        raise UserError(
-            f"{seen} is linked statically, so nothing can be preloaded into it; link it dynamically, {otherwise}"
+        return f"{seen} is a {header.bits}-bit program; {what} is a 64-bit library and can't be loaded into it"
+    if header.interpreter is None:
+        return f"{seen} is linked statically, so nothing can be preloaded into it; link it dynamically, {otherwise}"
+    if "musl" in Path(header.interpreter).name:
+        return f"{seen} is linked with musl's C library, and {what} with glibc; link it with glibc, {otherwise}"
+    if header.sanitizer is not None:
+        return (
+            f"{seen} is built with {header.sanitizer}, whose own malloc stands in front of {what}; build it without"
         )
     facts = seen.stat()
     if (facts.st_mode & 0o4000 and facts.st_uid != os.geteuid()) or (
         facts.st_mode & 0o2000 and facts.st_gid != os.getegid()
     ):
-        raise UserError(
+        return (
             f"{seen} changes its user or group when it starts, and the system then refuses to preload; take a copy "
             "without the setuid bit"
         )
+    return None
 
 
 def is_split(path: Path) -> bool:
@@ -61,7 +76,7 @@ def private_folder() -> Iterator[Path]:
         with contextlib.suppress(OSError):
             # Relative, as TMPDIR may be, it would be another one for a program that changes its folder.
             inside = place.absolute()
-            if not is_split(inside):
+            if not is_split(inside) and len(os.fsencode(inside)) <= _MOST_BYTES:
                 made = tempfile.TemporaryDirectory(prefix="blockyard-", dir=inside, ignore_cleanup_errors=True)
                 break
     else:

@@ -3,17 +3,17 @@
 import contextlib
 import json
 import os
-import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from blockyard import child, elf, native, preload
+from blockyard import child, elf, native, preload, terminal
 from blockyard.errors import UserError
 
 # Present functions that the recorder itself exports: --frame-symbol needs no library of its own for them.
@@ -24,6 +24,9 @@ _KNOWN_FRAME_FUNCTIONS = {
     "eglSwapBuffers",
     "vkQueuePresentKHR",
 }
+
+RECORDER = "the recorder"
+OTHERWISE = "or call the functions of blockyard/journal.h"
 
 
 @dataclass
@@ -43,6 +46,7 @@ class Request:
     verify_stacks: bool = False
     quit: bool = False  # end the program when the window has closed
     names: bool = True  # resolve the stacks' functions and lines at the end
+    children: str | None = None  # "no", or the file name of the programs to record beside the first; None: all
 
 
 @dataclass
@@ -59,10 +63,10 @@ class Outcome:
 def run(request: Request) -> Outcome:
     """Runs the program to its end and returns what was recorded. Raises UserError before anything was started."""
     program = _find_program(request.command[0])
-    preload.refuse_unfit(program, "the recorder", "or call the functions of blockyard/journal.h")
+    preload.refuse_unfit(program, RECORDER, OTHERWISE)
     _check_output(request)
-    socket = f"blockyard-{os.getpid()}-{secrets.token_hex(8)}"
     with preload.private_folder() as folder:
+        socket = str(folder / "socket")
         environment = _environment(request, socket, folder)
         collector = _start_collector(request, socket)
         try:
@@ -76,11 +80,11 @@ def run(request: Request) -> Outcome:
         # The end of its input tells the collector that the program is over; it answers with one line.
         collector.stdin.close()
         line = collector.stdout.readline()
-    if not line:
-        raise UserError("the recorder's collector ended early; what it had written is readable")
-    outcome = Outcome(request, exit_code, json.loads(line), was_quit=ending.was_quit)
-    if request.names and request.stack_depth:
-        outcome.notes += _name_stacks(outcome)
+        if not line:
+            raise UserError("the recorder's collector ended early; what it had written is readable")
+        outcome = Outcome(request, exit_code, _with_paths(json.loads(line)), was_quit=ending.was_quit)
+        if request.names and request.stack_depth:
+            outcome.notes += _name_stacks(outcome, folder)
     return outcome
 
 
@@ -130,7 +134,7 @@ class _Ending:
 
     def _recorded(self) -> list[int]:
         """The processes that were started with this recording's environment, whoever their parents are now."""
-        wanted = f"BLOCKYARD_RECORD={self._socket}".encode()
+        wanted = os.fsencode(f"BLOCKYARD_RECORD={self._socket}")
         found = []
         for folder in Path("/proc").iterdir():
             if folder.name.isdecimal():
@@ -168,18 +172,54 @@ def _say(what: str) -> None:
         print(f"blockyard: {what}", file=sys.stderr)
 
 
-def _name_stacks(outcome: Outcome) -> list[str]:
+def _with_paths(summary: dict[str, Any]) -> dict[str, Any]:
+    """The collector writes each byte of a path as a character, because a path need not be text."""
+    for image in summary["images"]:
+        for holder in (image, *image.get("journals", [])):
+            if "path" in holder:
+                holder["path"] = os.fsdecode(holder["path"].encode("latin-1"))
+    for program in summary["unseen"]:
+        program["program"] = os.fsdecode(program["program"].encode("latin-1"))
+    return summary
+
+
+def _name_stacks(outcome: Outcome, folder: Path) -> list[str]:
     """Stores functions and lines in every journal that is complete. Returns what went wrong, in sentences."""
-    notes = []
-    for image in outcome.summary["images"]:
-        for journal in image.get("journals", []):
-            if journal["error"] or not journal["events"]:
-                continue
-            try:
-                native.call("blockyard-names", [journal["path"]])
-            except UserError as error:
-                notes.append(f"{journal['path']} has call stacks without names: {error}")
-    return notes
+    journals = [
+        journal["path"]
+        for image in outcome.summary["images"]
+        for journal in image.get("journals", [])
+        if not journal["error"] and journal["events"]
+    ]
+    if not journals:
+        return []
+    listed = folder / "journals"
+    listed.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in journals))
+    try:
+        with _telling() as tell:
+            failures = json.loads(native.call("blockyard-names", ["--list", listed], on_progress=tell))
+    except UserError as error:
+        failures = [str(error)]
+    return [f"call stacks are without names: {failure}" for failure in failures]
+
+
+@contextlib.contextmanager
+def _telling() -> Iterator[Callable[[float, str], None]]:
+    """Says how far naming is: with a bar on a terminal, else with a line every few seconds."""
+    if sys.stderr.isatty():
+        with terminal.reading_bar() as tell:
+            yield tell
+        return
+    pause = 3.0
+    last = time.monotonic()
+
+    def tell_lines(fraction: float, _text: str) -> None:
+        nonlocal last
+        if time.monotonic() >= last + pause:
+            last = time.monotonic()
+            _say(f"naming functions: {fraction:.0%}")
+
+    yield tell_lines
 
 
 def _find_program(name: str) -> Path:
@@ -216,6 +256,7 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
             stub = folder / "frame-symbol.so"
             elf.write_frame_stub(native.path("libblockyard-frame-stub.so"), stub, request.frame_symbol)
             libraries.append(stub)
+    environment["BLOCKYARD_PRELOAD"] = ":".join(map(str, libraries))
     # What the user preloads stands behind the recorder: his allocator is what gets recorded.
     others = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []
     environment["LD_PRELOAD"] = ":".join([*map(str, libraries), *others])
@@ -235,6 +276,7 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
             "--for": request.length,
             "--signal": request.signal,
             "--wait": request.wait or request.signal is not None,
+            "--children": request.children,
         }
     )
     arguments += os.environ.get("BLOCKYARD_COLLECT_OPTIONS", "").split()

@@ -1,17 +1,20 @@
 """What a recording came to, in the words that the user sees."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from blockyard import preload
 from blockyard.counted import counted
 from blockyard.durations import duration
-from blockyard.recording import Outcome
+from blockyard.recording import OTHERWISE, RECORDER, Outcome
 
 # Up to this many journals are described one by one; of more, the largest have a line each.
 _MOST_DESCRIBED = 3
 _MOST_LISTED = 8
+_MOST_SENTENCES = 4
 
 _Pair = tuple[dict[str, Any], dict[str, Any]]
 """A process image and one of its journals."""
@@ -70,6 +73,7 @@ def describe(outcome: Outcome) -> Iterator[str]:
             f"  {counted(verified, 'stack')} walked again with libunwind: {differing:,} differ, {by_us:,} ended "
             f"earlier with a marker, {by_them:,} libunwind could not follow"
         )
+    yield from _describe_unseen(outcome, notable)
     for note in outcome.notes:
         yield f"  {note}"
     complete = [journal for _, journal in journals if not journal["error"]]
@@ -110,18 +114,23 @@ def _list_journals(outcome: Outcome, journals: list[_Pair], notable: list[_Pair]
     """One line each for the program's own journal and the largest of the others."""
     events = sum(journal["events"] for _, journal in journals)
     folder = outcome.request.output.absolute().parent
-    processes = len({image["pid"] for image, _ in journals})
+    processes = len({image["process"] for image, _ in journals})
     yield f"  {len(journals)} journals of {counted(processes, 'process')} with {events:,} events in {folder}"
     shown = notable[:_MOST_LISTED]
-    name_width = max(len(Path(journal["path"]).name) for _, journal in shown)
+    name_width = max(len(_name(journal, folder)) for _, journal in shown)
     for image, journal in shown:
         what = f"incomplete: {journal['error']}" if journal["error"] else _program(image)
         marks = f", {counted(journal['frames'], 'frame mark')}" if journal["frames"] else ""
-        yield f"  {journal['events']:>13,} events  {Path(journal['path']).name:<{name_width}}  {what}{marks}"
+        yield f"  {journal['events']:>13,} events  {_name(journal, folder):<{name_width}}  {what}{marks}"
     if rest := len(notable) - len(shown):
         yield f"  and {rest} smaller ones, {_pattern(outcome)}"
     if empty := len(journals) - len(notable):
         yield f"  and {empty} without an event"
+
+
+def _name(journal: dict[str, Any], folder: Path) -> str:
+    path = Path(journal["path"])
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
 
 
 def _program(image: dict[str, Any]) -> str:
@@ -162,6 +171,28 @@ def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
         )
     if outcome.summary["clock"] != "cycles":
         yield "  the cycle counter can't be trusted here: CLOCK_MONOTONIC was used, which costs more for each event"
+
+
+def _describe_unseen(outcome: Outcome, notable: list[_Pair]) -> Iterator[str]:
+    """What went past the recorder: nobody should take what was recorded for all there was."""
+    sentences = dict.fromkeys(
+        sentence for image, journal in notable if not journal["error"] for sentence in image.get("unseen", [])
+    )
+    for sentence in list(sentences)[:_MOST_SENTENCES]:
+        yield f"  {sentence}"
+    if rest := len(sentences) - _MOST_SENTENCES:
+        if rest > 0:
+            yield f"  and {counted(rest, 'sentence')} more like these: 'blockyard info' says each journal's"
+    lost = Counter(program["program"] for program in outcome.summary["unseen"])
+    for program, times in lost.most_common(_MOST_SENTENCES):
+        why = preload.unfit(Path(program), RECORDER, OTHERWISE)
+        yield (
+            f"  {program} began without the recorder"
+            + (f", {times} times" if times > 1 else "")
+            + f": {why or 'it could not reach the collector, or did not load what LD_PRELOAD names'}"
+        )
+    if (rest := len(lost) - _MOST_SENTENCES) > 0:
+        yield f"  and {counted(rest, 'other program')} began without it"
 
 
 def _were(number: int, noun: str) -> str:

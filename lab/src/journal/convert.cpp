@@ -53,6 +53,8 @@ class Anonymizer {
     header_.program = "anonymous";
     header_.command.clear();
     header_.allocator.clear();
+    header_.recording.clear();
+    if (!header_.unseen.empty()) header_.unseen = {"the recorder did not see all that the program allocated"};
     for (auto& thread : header_.threads) {
       if (!thread.name.empty()) thread.name = "thread-" + number(thread.name);
     }

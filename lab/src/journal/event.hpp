@@ -77,6 +77,8 @@ struct Header {
   std::string machine;                ///< CPU, kernel, distribution, in one line
   std::string recorder;               ///< what wrote the journal, with its version
   std::string allocator;              ///< file name of the library whose malloc was called; empty when unknown
+  std::string recording;              ///< names the recording that all journals of one `blockyard record` come from
+  std::vector<std::string> unseen;    ///< what the recorder could not see, one sentence each, without its stop
   std::string started_at;             ///< ISO 8601, UTC; empty when unknown
   double ticks_per_ns = 0;            ///< the cycle clock's calibration; 0 when the source had none
   std::uint64_t preamble_events = 0;  ///< the first so many events restore the blocks alive at the window's start

@@ -161,6 +161,7 @@ std::string facts_json(const Facts& facts) {
   json["machine"] = header.machine;
   json["recorder"] = header.recorder;
   json["allocator"] = header.allocator;
+  json["unseen"] = header.unseen;
   json["started_at"] = header.started_at;
   json["ticks_per_ns"] = header.ticks_per_ns;
   json["paced"] = header.paced;

@@ -180,6 +180,8 @@ enum class Field : std::uint16_t {
   name = 10,            ///< the next phase name (index 0, the empty name, is never written)
   thread_name = 11,     ///< u32 index, then its name: TABL only
   allocator = 12,       ///< file name of the library whose malloc the program called; not written when unknown
+  recording = 13,       ///< the same in all journals of one recording; not written when unknown
+  unseen = 14,          ///< a sentence about what the recorder could not see; one each
   totals = 16,          ///< u64 events, u64 blocks given: FOOT only
   index = 17,           ///< an IndexEntry for each block: FOOT only
   stack_index = 18,     ///< u64 offset of each STAK and SYMS, in order: FOOT only

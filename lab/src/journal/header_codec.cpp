@@ -32,6 +32,8 @@ void put_header(std::string& out, const Header& header) {
   format::put_field(out, Field::recorder, header.recorder);
   format::put_field(out, Field::started_at, header.started_at);
   if (!header.allocator.empty()) format::put_field(out, Field::allocator, header.allocator);
+  if (!header.recording.empty()) format::put_field(out, Field::recording, header.recording);
+  for (const auto& sentence : header.unseen) format::put_field(out, Field::unseen, sentence);
   put_facts(out, header);
   for (const auto& thread : header.threads) put_thread(out, thread);
   for (std::size_t i = 1; i < header.names.size(); ++i) format::put_field(out, Field::name, header.names[i]);
@@ -86,6 +88,12 @@ void apply_fields(std::string_view fields, Header& header, Totals* totals, Index
         break;
       case Field::allocator:
         header.allocator = bytes;
+        break;
+      case Field::recording:
+        header.recording = bytes;
+        break;
+      case Field::unseen:
+        header.unseen.emplace_back(bytes);
         break;
       case Field::started_at:
         header.started_at = bytes;

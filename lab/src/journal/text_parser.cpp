@@ -368,6 +368,8 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
     changed().recorder = unescape(rest);
   } else if (keyword == "allocator") {
     changed().allocator = unescape(rest);
+  } else if (keyword == "unseen") {
+    changed().unseen.push_back(unescape(rest));
   } else if (keyword == "started-at") {
     changed().started_at = unescape(rest);
   } else if (keyword == "ticks-per-ns") {

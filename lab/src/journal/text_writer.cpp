@@ -26,6 +26,7 @@ TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, con
   note("machine", escape(header.machine));
   note("recorder", escape(header.recorder));
   if (!header.allocator.empty()) note("allocator", escape(header.allocator));
+  for (const auto& sentence : header.unseen) note("unseen", escape(sentence));
   note("started-at", escape(header.started_at));
   std::array<char, 32> number{};
   const auto end = std::to_chars(number.data(), number.data() + number.size(), header.ticks_per_ns).ptr;

@@ -3,14 +3,18 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "journal/byj_reader.hpp"
@@ -116,9 +120,82 @@ void name_main(Stacks& stacks, Naming& naming) {
   }
 }
 
-Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOptions& options,
-               const std::function<void(double)>& progress) {
-  std::map<std::pair<std::string, std::string>, std::vector<std::uint32_t>> by_file;
+using ModuleFile = std::pair<std::string, std::string>;  ///< path and build-id
+
+/// What addresses of one module are.
+struct Known {
+  std::vector<std::uint64_t> addresses;  ///< ascending
+  Resolved resolved;                     ///< one for each address
+
+  const Functions& at(std::uint64_t address) const {
+    const auto found = std::lower_bound(addresses.begin(), addresses.end(), address);
+    return resolved.functions[static_cast<std::size_t>(found - addresses.begin())];
+  }
+};
+using KnownModules = std::map<ModuleFile, Known>;
+
+std::size_t processors() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+/// Does `work(0, worker)` to `work(count - 1, worker)`, each once, on `workers` threads, which are numbered from 0.
+/// `work` must not throw.
+void for_all(std::size_t count, std::size_t workers,
+             const std::function<void(std::size_t index, std::size_t worker)>& work) {
+  std::atomic<std::size_t> next{0};
+  const auto take = [&](std::size_t worker) {
+    for (std::size_t index = 0; (index = next.fetch_add(1)) < count;) work(index, worker);
+  };
+  std::vector<std::thread> helpers;
+  while (helpers.size() + 1 < std::min(count, workers)) helpers.emplace_back(take, helpers.size() + 1);
+  take(0);
+  for (std::thread& helper : helpers) helper.join();
+}
+
+/// Adds the addresses of a journal's stack frames to those that are to be resolved.
+void collect_addresses(const Stacks& stacks, KnownModules& modules) {
+  for (const journal::Frame& frame : stacks.frames()) {
+    if (frame.module == journal::end_marker || frame.module == journal::no_module) continue;
+    const journal::Module& module = stacks.modules()[frame.module];
+    modules[{module.path, module.build_id}].addresses.push_back(frame.address);
+  }
+}
+
+/// Resolves each module once, whichever journals it is in.
+void resolve_modules(KnownModules& modules, const Options& options, const std::function<void(double)>& progress) {
+  std::vector<std::pair<const ModuleFile*, Known*>> all;
+  std::size_t total = 0;
+  for (auto& [file, known] : modules) {
+    std::sort(known.addresses.begin(), known.addresses.end());
+    known.addresses.erase(std::unique(known.addresses.begin(), known.addresses.end()), known.addresses.end());
+    total += known.addresses.size();
+    all.emplace_back(&file, &known);
+  }
+  // The largest first, so that no processor is left alone with it.
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.second->addresses.size() > b.second->addresses.size(); });
+  std::mutex lock;
+  std::size_t done = 0;
+  std::vector<std::exception_ptr> failures(all.size());
+  // What asks servers is not known to serve several threads.
+  std::vector<Resolver> resolvers(options.ask_servers ? 1 : processors(), Resolver(options));
+  for_all(all.size(), resolvers.size(), [&](std::size_t index, std::size_t worker) {
+    const auto [file, known] = all[index];
+    try {
+      known->resolved = resolvers[worker].resolve(file->first, file->second, known->addresses);
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+    const std::lock_guard held(lock);
+    done += known->addresses.size();
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(total));
+  });
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+Naming set_all_names(const journal::Header& header, Stacks& stacks, const std::string& perf_map,
+                     const KnownModules& known_modules) {
+  std::map<ModuleFile, std::vector<std::uint32_t>> by_file;
   std::vector<std::uint32_t> generated;
   Naming naming;
   for (std::uint32_t i = 0; i < stacks.frames().size(); ++i) {
@@ -132,24 +209,18 @@ Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOption
     const journal::Module& module = stacks.modules()[frame.module];
     by_file[{module.path, module.build_id}].push_back(i);
   }
-  name_generated(header, stacks, generated, options.perf_map, naming);
+  name_generated(header, stacks, generated, perf_map, naming);
   naming.named = naming.generated_named;
-  Resolver resolver(options.resolver);
-  std::uint64_t done = generated.size();
   for (const auto& [file, frames] : by_file) {
-    std::vector<std::uint64_t> addresses;
-    for (const std::uint32_t frame : frames) addresses.push_back(stacks.frames()[frame].address);
-    Resolved resolved = resolver.resolve(file.first, file.second, addresses);
-    NamedModule module{file.first, file.second, frames.size(), 0, 0, resolved.symbols, std::move(resolved.problem)};
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      if (!set_names(stacks, frames[i], resolved.functions[i])) continue;
+    const Known& known = known_modules.at(file);
+    NamedModule module{file.first, file.second, frames.size(), 0, 0, known.resolved.symbols, known.resolved.problem};
+    for (const std::uint32_t frame : frames) {
+      if (!set_names(stacks, frame, known.at(stacks.frames()[frame].address))) continue;
       ++module.named;
-      if (stacks.names(frames[i]).front().line != 0) ++module.lines;
+      if (stacks.names(frame).front().line != 0) ++module.lines;
     }
     naming.named += module.named;
     naming.modules.push_back(std::move(module));
-    done += frames.size();
-    if (progress) progress(static_cast<double>(done) / static_cast<double>(naming.frames));
   }
   name_main(stacks, naming);
   std::stable_sort(naming.modules.begin(), naming.modules.end(),
@@ -253,29 +324,74 @@ void store(const std::string& path, const journal::ByjSource& old, const Stacks&
   replacement.commit();
 }
 
+/// A journal that can take names, and a copy of its tables.
+class Nameable {
+ public:
+  explicit Nameable(const std::string& path) : path_(path), opened_(journal::open(path)) {
+    source_ = dynamic_cast<const journal::ByjSource*>(opened_.get());
+    if (source_ == nullptr) {
+      throw Error(path + " can't keep names, because it is no .byj; 'blockyard convert " + path +
+                  " -o game.byj' makes one");
+    }
+    require_footer(path, *source_);
+    journal::copy_tables(source_->stacks(), stacks);
+    journal::copy_names(source_->stacks(), stacks);
+    if (!stacks.nodes().empty()) return;
+    if (!has_allocation(*opened_)) throw Error(path + " holds no allocation");
+    throw Error(path + " has no call stacks to name; 'blockyard record' keeps them unless --no-stacks is given");
+  }
+  const journal::Header& header() const { return source_->header(); }
+  void store() const { names::store(path_, *source_, stacks); }
+
+  Stacks stacks;
+
+ private:
+  std::string path_;
+  std::unique_ptr<journal::Source> opened_;
+  const journal::ByjSource* source_ = nullptr;
+};
+
 }  // namespace
 
-Naming name_journal(const std::string& path, const NamingOptions& options,
-                    const std::function<void(double)>& progress) {
+std::vector<Naming> name_journals(std::span<const std::string> paths, const NamingOptions& options,
+                                  const std::function<void(double)>& progress) {
   for (const std::string& folder : options.resolver.debug_folders) {
     if (!fs::is_directory(folder)) throw Error("--debug-dir " + folder + " is no folder");
   }
-  const auto opened = journal::open(path);
-  const auto* const source = dynamic_cast<const journal::ByjSource*>(opened.get());
-  if (source == nullptr) {
-    throw Error(path + " can't keep names, because it is no .byj; 'blockyard convert " + path +
-                " -o game.byj' makes one");
-  }
-  require_footer(path, *source);
-  Stacks stacks;
-  journal::copy_tables(source->stacks(), stacks);
-  journal::copy_names(source->stacks(), stacks);
-  if (stacks.nodes().empty()) {
-    if (!has_allocation(*opened)) throw Error(path + " holds no allocation");
-    throw Error(path + " has no call stacks to name; 'blockyard record' keeps them unless --no-stacks is given");
-  }
-  Naming naming = resolve(source->header(), stacks, options, progress);
-  store(path, *source, stacks);
+  std::vector<Naming> namings(paths.size());
+  const auto attempt = [&](std::size_t index, const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      namings[index].error = error.what();
+    }
+  };
+  // Each is read twice rather than kept: there may be thousands.
+  std::mutex lock;
+  KnownModules modules;
+  for_all(paths.size(), processors(), [&](std::size_t index, std::size_t) {
+    attempt(index, [&] {
+      const Nameable journal(paths[index]);
+      const std::lock_guard held(lock);
+      collect_addresses(journal.stacks, modules);
+    });
+  });
+  resolve_modules(modules, options.resolver, progress);
+  for_all(paths.size(), processors(), [&](std::size_t index, std::size_t) {
+    if (!namings[index].error.empty()) return;
+    attempt(index, [&] {
+      Nameable journal(paths[index]);
+      namings[index] = set_all_names(journal.header(), journal.stacks, options.perf_map, modules);
+      journal.store();
+    });
+  });
+  return namings;
+}
+
+Naming name_journal(const std::string& path, const NamingOptions& options,
+                    const std::function<void(double)>& progress) {
+  Naming naming = name_journals({&path, 1}, options, progress).front();
+  if (!naming.error.empty()) throw Error(naming.error);
   return naming;
 }
 

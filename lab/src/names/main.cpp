@@ -1,7 +1,9 @@
 // blockyard-names: gives names to the call stacks of a journal.
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "journal/command.hpp"
 #include "journal/json_text.hpp"
@@ -39,12 +41,15 @@ Json json_of(const names::Naming& naming) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Gives names to the call stacks of a journal and stores them in it.", "blockyard-names");
-  std::string path;
+  CLI::App app("Gives names to the call stacks of journals and stores them there.", "blockyard-names");
+  std::vector<std::string> paths;
+  std::string list;
   names::NamingOptions options;
   bool progress = false;
   bool json = false;
-  app.add_option("journal", path, "a .byj with call stacks")->required();
+  auto* given = app.add_option("journal", paths, "each a .byj with call stacks");
+  app.add_option("--list", list, "a file with the journals' paths, a NUL behind each; prints why some have no names")
+      ->excludes(given);
   app.add_option("--debug-dir", options.resolver.debug_folders, "a folder with debug files or unstripped programs")
       ->allow_extra_args(false);
   app.add_option("--perf-map", options.perf_map, "names of just-in-time compiled code (default: /tmp/perf-PID.map)");
@@ -54,7 +59,20 @@ int main(int argc, char** argv) {
   // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
   const auto name = [&] {
-    const names::Naming naming = names::name_journal(path, options, command::progress_lines(progress, "naming"));
+    const auto tell = command::progress_lines(progress, "naming");
+    if (!list.empty()) {
+      std::ifstream file(list, std::ios::binary);
+      for (std::string path; std::getline(file, path, '\0');) paths.push_back(path);
+      Json failures = Json::array();
+      const std::vector<names::Naming> namings = names::name_journals(paths, options, tell);
+      for (std::size_t i = 0; i < namings.size(); ++i) {
+        if (!namings[i].error.empty()) failures.push_back(namings[i].error);
+      }
+      command::print(blockyard::journal::json_text(failures));
+      return;
+    }
+    if (paths.size() != 1) throw blockyard::journal::Error("name one journal");
+    const names::Naming naming = names::name_journal(paths.front(), options, tell);
     command::print(json ? blockyard::journal::json_text(json_of(naming))
                         : std::to_string(naming.named) + " of " + std::to_string(naming.frames) +
                               " addresses have names");

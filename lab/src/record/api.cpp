@@ -128,7 +128,7 @@ int by_journal_open(const char* path) {
     errno = EBUSY;
     return -1;
   }
-  closed_before = process->region.control().engine_closed.load();
+  closed_before = process->mapped.control->engine_closed.load();
   record_text(RecordKind::journal_open, absolute, true);
   return 0;
 }

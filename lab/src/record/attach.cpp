@@ -53,26 +53,38 @@ bool receive_welcome(int socket, Welcome& welcome, int& region) {
   return true;
 }
 
+// nullptr when there is no memory.
+void* map_page(int file, std::uint64_t offset) {
+  void* page =
+      mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, static_cast<off_t>(offset));
+  if (page == MAP_FAILED) return nullptr;
+  // A child must not share the rings, and a core file need not contain them. What grows from this page inherits both.
+  madvise(page, page_bytes, MADV_DONTFORK);
+  madvise(page, page_bytes, MADV_DONTDUMP);
+  return page;
+}
+
 }  // namespace
 
 int connect_to_collector(const char* name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   const std::size_t length = std::strlen(name);
+  sockaddr_un address{};
   if (length == 0 || length + 1 > sizeof address.sun_path) return -1;
-  std::memcpy(address.sun_path + 1, name, length);
   const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (connection < 0) return -1;
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  int result = 0;
-  do {
-    result = connect(connection, reinterpret_cast<const sockaddr*>(&address), bytes);
-  } while (result != 0 && errno == EINTR);
-  if (result != 0) {
-    close(connection);
-    return -1;
+  for (const std::size_t leading_nul : {std::size_t{0}, std::size_t{1}}) {
+    address = {};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + leading_nul, name, length);
+    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+    int result = 0;
+    do {
+      result = connect(connection, reinterpret_cast<const sockaddr*>(&address), bytes);
+    } while (result != 0 && errno == EINTR);
+    if (result == 0) return connection;
   }
-  return connection;
+  close(connection);
+  return -1;
 }
 
 bool shake_hands(int socket, const Hello& hello, Attachment& attachment) {
@@ -81,21 +93,16 @@ bool shake_hands(int socket, const Hello& hello, Attachment& attachment) {
                  attachment.welcome.version == protocol_version && attachment.welcome.key != 0 && region >= 0;
   close(socket);
   if (granted) {
-    void* base =
-        mmap(nullptr, attachment.welcome.region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, region, 0);
-    granted = base != MAP_FAILED;
-    if (granted) {
-      attachment.region.base = static_cast<std::byte*>(base);
-      // A child must not share the rings, and a core file need not contain them.
-      madvise(base, attachment.welcome.region_bytes, MADV_DONTFORK);
-      madvise(base, attachment.welcome.region_bytes, MADV_DONTDUMP);
-    }
+    attachment.control = static_cast<Control*>(map_page(region, 0));
+    if (attachment.control != nullptr)
+      attachment.empty_page = map_page(region, Layout(*attachment.control).empty_page_at());
+    granted = attachment.empty_page != nullptr;
   }
   if (region >= 0) close(region);
   return granted;
 }
 
-void announce(const char* name, const Hello& hello) {
+void tell(const char* name, const Hello& hello) {
   const int connection = connect_to_collector(name);
   if (connection < 0) return;
   static_cast<void>(send_all(connection, &hello, sizeof hello));

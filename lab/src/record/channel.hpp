@@ -8,7 +8,7 @@
 
 namespace blockyard::record {
 
-inline constexpr std::uint32_t protocol_version = 5;
+inline constexpr std::uint32_t protocol_version = 6;
 
 /// Kinds of records in a ring. The first word of each is `payload << 8 | kind`, the second its stamp.
 enum class RecordKind : std::uint8_t {
@@ -98,7 +98,8 @@ constexpr std::uint64_t site_of(const std::uint64_t* record) {
   return has_site(record[0]) ? record[words_of(record[0]) - 1] : 0;
 }
 
-/// One thread's ring: the header. Positions count words since the slot was first used and never wrap.
+/// A page of a thread's own: the state of its rings. The thread's small ring follows it. Positions count words since the
+/// slot was first used and never wrap.
 struct alignas(64) Slot {
   // Written by the thread, apart from `stop`.
   std::atomic<std::uint64_t> claim{0};  ///< the thread may be writing up to here; set before the stamp is taken
@@ -106,19 +107,35 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> stop{0};   ///< the collector wants no more records
   // Written by the collector.
   alignas(64) std::atomic<std::uint64_t> tail{0};  ///< words up to here were taken
+  std::atomic<std::uint32_t> waiting{0};           ///< 1: the thread sleeps on this futex until its ring has room
   // Seldom written.
   alignas(64) std::atomic<std::uint32_t> owner{0};  ///< the kernel's id of the thread; 0: the slot is free
   std::atomic<std::uint32_t> serial{0};             ///< counts the threads that had this slot
   std::atomic<std::uint64_t> waits{0};              ///< times the ring was full
   std::atomic<std::uint64_t> waited{0};             ///< stamps' units spent waiting
+  std::atomic<std::uint32_t> large{0};              ///< number of the thread's large ring, from 1; 0: none
+  std::atomic<std::uint64_t> large_from{
+      0};  ///< where it has one: words from here on lie in it, those before in the small ring
+  // The program's own.
+  Slot* next = nullptr;    ///< the slot that was mapped after this one
+  void* walker = nullptr;  ///< of the threads that had this slot; an unwind::Walker
 };
 
-/// The start of the region; the slots follow, then the rings.
+inline constexpr std::uint32_t most_large_rings = 64;
+
+/// The start of the region. The slots follow, each on a page and with its small ring behind it, then an empty page, then
+/// the large rings. A program maps this page and the empty one; slots and large rings as its threads need them, always
+/// the first that was never mapped.
 struct alignas(64) Control {
   std::uint32_t version = protocol_version;
   std::uint32_t slot_count = 0;
-  std::uint64_t ring_words = 0;                          ///< a power of two
+  std::uint32_t large_count = 0;                         ///< at most most_large_rings
+  std::uint64_t small_words = 0;                         ///< of a small ring, a power of two and a whole page
+  std::uint64_t large_words = 0;                         ///< of a large ring, the same
   alignas(64) std::atomic<std::uint32_t> slots_used{0};  ///< slots from here on were never used
+  std::atomic<std::uint32_t> slots_free{0};              ///< of those before, so many have no owner
+  std::atomic<std::uint32_t> large_used{0};              ///< large rings from here on were never used
+  std::atomic<std::uint64_t> large_free{0};              ///< a bit for each of those before that nobody has
   std::atomic<std::uint32_t> toggles{0};                 ///< times the window's signal came
   std::atomic<std::uint32_t> threads_refused{0};         ///< threads that found no slot and go unrecorded
   std::atomic<std::uint32_t> engine_closed{0};           ///< journals of by_journal_open() that are complete
@@ -131,21 +148,44 @@ struct alignas(64) Control {
   std::atomic<std::uint64_t> stacks_ended_by_them{0};  ///< libunwind's ended earlier
 };
 
-constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t rings_offset(std::uint32_t slots) {
-  return (sizeof(Control) + slots * sizeof(Slot) + page_bytes - 1) / page_bytes * page_bytes;
-}
-constexpr std::size_t region_bytes(std::uint32_t slots, std::uint64_t ring_words) {
-  return rings_offset(slots) + slots * ring_words * sizeof(std::uint64_t);
+inline constexpr std::size_t page_bytes = 4096;
+static_assert(sizeof(Control) <= page_bytes && sizeof(Slot) <= page_bytes);
+
+/// Where the parts of a region lie, in bytes from its start.
+struct Layout {
+  std::uint32_t slot_count;
+  std::uint32_t large_count;
+  std::uint64_t small_words;
+  std::uint64_t large_words;
+
+  explicit Layout(const Control& control)
+      : Layout(control.slot_count, control.large_count, control.small_words, control.large_words) {}
+  constexpr Layout(std::uint32_t slots, std::uint32_t larges, std::uint64_t small, std::uint64_t large)
+      : slot_count(slots), large_count(larges), small_words(small), large_words(large) {}
+
+  constexpr std::uint64_t slot_bytes() const { return page_bytes + small_words * sizeof(std::uint64_t); }
+  constexpr std::uint64_t large_bytes() const { return large_words * sizeof(std::uint64_t); }
+  constexpr std::uint64_t slot_at(std::uint32_t index) const { return page_bytes + index * slot_bytes(); }
+  constexpr std::uint64_t empty_page_at() const { return slot_at(slot_count); }
+  constexpr std::uint64_t large_at(std::uint32_t index) const {
+    return empty_page_at() + page_bytes + index * large_bytes();
+  }
+  constexpr std::uint64_t bytes() const { return large_at(large_count); }
+};
+
+/// The small ring behind a slot.
+inline std::uint64_t* small_ring(Slot& slot) {
+  return reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(&slot) + page_bytes);
 }
 
-/// A mapped region as its parts. Owns nothing.
+/// A region that is mapped as a whole, as the collector has it. Owns nothing.
 struct Region {
   std::byte* base = nullptr;
   Control& control() const { return *reinterpret_cast<Control*>(base); }
-  Slot& slot(std::size_t index) const { return reinterpret_cast<Slot*>(base + sizeof(Control))[index]; }
-  std::uint64_t* ring(std::size_t index) const {
-    return reinterpret_cast<std::uint64_t*>(base + rings_offset(control().slot_count)) + index * control().ring_words;
+  Slot& slot(std::uint32_t index) const { return *reinterpret_cast<Slot*>(base + Layout(control()).slot_at(index)); }
+  /// `number` as in Slot::large.
+  std::uint64_t* large_ring(std::uint32_t number) const {
+    return reinterpret_cast<std::uint64_t*>(base + Layout(control()).large_at(number - 1));
   }
 };
 
@@ -153,6 +193,14 @@ struct Region {
 enum class StampClock : std::uint32_t {
   cycles = 0,     ///< the processor's invariant counter
   monotonic = 1,  ///< CLOCK_MONOTONIC in nanoseconds, where that counter can't be trusted
+};
+
+/// Why a program speaks to the collector.
+enum class Purpose : std::uint32_t {
+  record = 0,    ///< it is to be recorded, and awaits the answer
+  forked = 1,    ///< a forked child, that may record later
+  executes = 2,  ///< another program is about to take its place, or that of the process `spawned`: `program`
+  stays = 3,     ///< that program could not be started
 };
 
 /// First message, from the program.
@@ -163,25 +211,31 @@ struct Hello {
   std::uint64_t fork_stamp = 0;           ///< which fork of it, 0 when unknown
   std::uint64_t address_space_limit = 0;  ///< RLIMIT_AS in bytes
   std::uint32_t engine_only = 0;          ///< 1: by_journal_open() without a recorder; malloc is not recorded
-  std::uint32_t announces = 0;            ///< 1: a forked child that may record later; it awaits no answer
-  char allocator[64] = {};                ///< file name of the library whose malloc is called; cut, and ends with NUL
+  Purpose purpose = Purpose::record;
+  std::int32_t spawned = 0;         ///< as the program sees it
+  char allocator[64] = {};          ///< file name of the library whose malloc is called; cut, and ends with NUL
+  char own_allocator[64] = {};      ///< of what has an allocator that stands in front of it; "." is the program
+  std::uint32_t own_is_hooked = 0;  ///< 1: that one is recorded; 0: its calls could not be changed
+  char program[512] = {};           ///< path; cut, and ends with NUL
 };
 
 /// The answer; the region's file descriptor comes with it when `key` is not 0.
 struct Welcome {
   std::uint32_t version = protocol_version;
   StampClock clock = StampClock::cycles;
-  std::uint64_t key = 0;  ///< names this recording of one process image; 0: not to be recorded
-  std::uint64_t region_bytes = 0;
+  std::uint64_t key = 0;            ///< names this recording of one process image; 0: not to be recorded
   std::int32_t signal = 0;          ///< toggles the window; 0: none
   std::uint32_t fences = 0;         ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
-  std::int32_t collector = 0;       ///< its process id
+  std::int32_t collector = 0;       ///< its process id; 0: it has none that the program could see
   std::uint32_t stack_depth = 0;    ///< most frames of a stack; 0: no stacks
   std::uint32_t verify_stacks = 0;  ///< 1: walk each a second time with libunwind
 };
 
-/// The variable that holds the abstract socket's name, without its leading NUL.
+/// The variable that holds the path of the collector's socket, which is also the name of an abstract one: a program may
+/// see other files, or another network, than the collector.
 inline constexpr const char* socket_variable = "BLOCKYARD_RECORD";
+/// The variable that holds what `blockyard record` puts first in LD_PRELOAD.
+inline constexpr const char* preload_variable = "BLOCKYARD_PRELOAD";
 /// The variable that holds the value of --frame-symbol.
 inline constexpr const char* frame_symbol_variable = "BLOCKYARD_FRAME_SYMBOL";
 

@@ -5,6 +5,7 @@
 
 #include "blockyard/detail/visibility.h"
 #include "record/frames.hpp"
+#include "record/own_allocator.hpp"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"
 
@@ -56,6 +57,7 @@ void* replace_frame_symbol(const char* name, void* found) {
 template <typename Lookup>
 Filtered filter(void* handle, const char* name, Lookup look_up) {
   using namespace blockyard::record;
+  if (__atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE) >= first_key) hook_new_objects();
   // A caller that asks for the next definition stands in front of the function itself.
   if (handle == RTLD_NEXT || name == nullptr) return {nullptr, 0};
   const char* chosen = frame_symbol();
@@ -162,7 +164,10 @@ BY_API int dlclose(void* handle) noexcept;
 int dlclose(void* handle) noexcept {
   static const auto real_dlclose = reinterpret_cast<int (*)(void*)>(blockyard::record::find_next("dlclose").address);
   const int failed = real_dlclose(handle);
-  if (failed == 0) blockyard::record::notice_unloaded();
+  if (failed == 0) {
+    blockyard::record::forget_objects();
+    blockyard::record::notice_unloaded();
+  }
   return failed;
 }
 

@@ -1,5 +1,4 @@
-// The hooks of the C allocation functions: they call the real function and record the call. The stamp must be taken
-// before the program gives a block up, and after it gets one (docs/design/recorder.md).
+// The hooks of the C allocation functions.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -7,35 +6,11 @@
 #include <unistd.h>
 
 #include "blockyard/detail/visibility.h"
+#include "record/hooks.hpp"
 #include "record/real.hpp"
-#include "record/recorder.hpp"
 
 namespace blockyard::record {
 namespace {
-
-// Calls a real function so that its own calls are not recorded a second time, then records the block.
-template <typename Call>
-void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, const void* frame, Call call) {
-  if (self.busy != 0) return call();
-  const Busy busy;
-  void* block = call();
-  record_allocation(kind, block, size, alignment, frame);
-  return block;
-}
-
-template <typename Call>
-void* reallocate(void* old_block, std::size_t size, const void* frame, Call call) {
-  if (self.busy != 0) return call();
-  if (old_block == nullptr) return allocate(RecordKind::allocate, size, 0, frame, call);
-  const Busy busy;
-  if (!hooks_ready()) return call();
-  append<When::before>(pack(RecordKind::reallocate_begin, reinterpret_cast<std::uintptr_t>(old_block)));
-  void* block = call();
-  // A null result for size 0 is a free. For any other size it is a failure, and the old block is unchanged.
-  append_event<When::after>(pack(RecordKind::reallocate_end, reinterpret_cast<std::uintptr_t>(block)),
-                            pack_size(size, 0), frame);
-  return block;
-}
 
 std::size_t system_page_bytes() {
   static std::size_t bytes = 0;

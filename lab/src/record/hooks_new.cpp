@@ -10,6 +10,7 @@
 #include <new>
 
 #include "blockyard/detail/visibility.h"
+#include "record/hooks.hpp"
 #include "record/real.hpp"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"
@@ -74,12 +75,7 @@ const RealOperators& real_operators() {
 }
 
 void* try_plain(std::size_t size, const void* frame) {
-  const auto call = [size] { return real.malloc(size == 0 ? 1 : size); };
-  if (self.busy != 0) return call();
-  const Busy busy;
-  void* block = call();
-  record_allocation(RecordKind::allocate, block, size, 0, frame);
-  return block;
+  return allocate(RecordKind::allocate, size, 0, frame, [size] { return real.malloc(size == 0 ? 1 : size); });
 }
 
 void* try_aligned(std::size_t size, std::align_val_t wanted, const void* frame) {
@@ -89,16 +85,12 @@ void* try_aligned(std::size_t size, std::align_val_t wanted, const void* frame) 
     void* block = nullptr;
     return real.posix_memalign(&block, alignment, size == 0 ? 1 : size) == 0 ? block : nullptr;
   };
-  if (self.busy != 0) return call();
-  const Busy busy;
-  void* block = call();
-  record_allocation(RecordKind::allocate_aligned, block, size, static_cast<std::size_t>(wanted), frame);
-  return block;
+  return allocate(RecordKind::allocate_aligned, size, static_cast<std::size_t>(wanted), frame, call);
 }
 
 // Tries the real malloc. When that fails, or the operators are foreign, leaves everything to the real operator.
 template <auto member, typename Try, typename... Arguments>
-void* allocate(Try attempt, std::size_t size, Arguments... arguments) {
+void* obtain(Try attempt, std::size_t size, Arguments... arguments) {
   const RealOperators& behind = real_operators();
   if (__builtin_expect(!behind.foreign, 1)) {
     void* block = attempt();
@@ -128,10 +120,10 @@ using Nothrow = const std::nothrow_t&;
 using Operators = record::RealOperators;
 
 // One line for each form: the operator, its parameters, the real one, and the arguments it gets.
-#define BLOCKYARD_NEW(form, parameters, exceptions, member, attempt, ...)                      \
-  BY_API void* operator form parameters exceptions {                                           \
-    const void* const frame = BLOCKYARD_FRAME;                                                 \
-    return record::allocate<&Operators::member>([&] { return record::attempt; }, __VA_ARGS__); \
+#define BLOCKYARD_NEW(form, parameters, exceptions, member, attempt, ...)                    \
+  BY_API void* operator form parameters exceptions {                                         \
+    const void* const frame = BLOCKYARD_FRAME;                                               \
+    return record::obtain<&Operators::member>([&] { return record::attempt; }, __VA_ARGS__); \
   }
 #define BLOCKYARD_DELETE(form, parameters, member, ...)                   \
   BY_API void operator form parameters noexcept {                         \

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 
 #include "record/attach.hpp"
 #include "record/modules.hpp"
+#include "record/own_allocator.hpp"
 #include "record/symbols.hpp"
 #include "record/verify.hpp"
 #include "unwind/rules.hpp"
@@ -31,6 +33,7 @@ ProcessState before_any{};  // used until the page that the kernel wipes is ther
 std::uint64_t inherited_key = 0;
 char socket_name[108] = {};
 char wanted_frame_symbol[256] = {};
+char preloaded[2048] = {};
 bool environment_read = false;
 bool fork_handlers_set = false;
 bool kernel_wipes = false;
@@ -52,14 +55,25 @@ void pause_ns(long ns) {
   nanosleep(&time, nullptr);
 }
 
-class AttachLock {
+// Sleeps on a futex that other processes may share; until it is woken, or half a second has passed.
+template <typename Word>
+void sleep_on(Word& word, std::uint32_t while_it_is) {
+  const timespec most{0, 500'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT, while_it_is, &most, nullptr, 0);
+}
+
+class StateLock {
  public:
-  explicit AttachLock(ProcessState& state) : state_(state) {
-    while (__atomic_exchange_n(&state_.lock, 1u, __ATOMIC_ACQUIRE) != 0) pause_ns(50'000);
+  explicit StateLock(ProcessState& state) : state_(state) {
+    if (__atomic_exchange_n(&state_.lock, 1u, __ATOMIC_ACQUIRE) == 0) return;
+    while (__atomic_exchange_n(&state_.lock, 2u, __ATOMIC_ACQUIRE) != 0) sleep_on(state_.lock, 2);
   }
-  ~AttachLock() { __atomic_store_n(&state_.lock, 0u, __ATOMIC_RELEASE); }
-  AttachLock(const AttachLock&) = delete;
-  AttachLock& operator=(const AttachLock&) = delete;
+  ~StateLock() {
+    if (__atomic_exchange_n(&state_.lock, 0u, __ATOMIC_RELEASE) == 2)
+      syscall(SYS_futex, &state_.lock, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
 
  private:
   ProcessState& state_;
@@ -75,6 +89,7 @@ void take_variable(const char* entry, const char* name, char* into, std::size_t 
 void take_variables(const char* entry) {
   take_variable(entry, socket_variable, socket_name, sizeof socket_name);
   take_variable(entry, frame_symbol_variable, wanted_frame_symbol, sizeof wanted_frame_symbol);
+  take_variable(entry, preload_variable, preloaded, sizeof preloaded);
 }
 
 // The first malloc may come before libc has set `environ`; the kernel's copy is always there.
@@ -139,14 +154,14 @@ void after_fork_in_child() {
   hello.pid = getpid();
   hello.parent_key = inherited_key;
   hello.fork_stamp = self.fork_stamp;
-  hello.announces = 1;
-  announce(socket_name, hello);
+  hello.purpose = Purpose::forked;
+  tell(socket_name, hello);
 }
 
 void on_toggle_signal(int) {
   // The handler may interrupt an append, so it only counts; the collector acts on the count.
   const ProcessState* state = process;
-  if (state->hooks_key >= first_key) state->region.control().toggles.fetch_add(1, std::memory_order_relaxed);
+  if (state->hooks_key >= first_key) state->mapped.control->toggles.fetch_add(1, std::memory_order_relaxed);
 }
 
 void install_toggle(int signal_number) {
@@ -158,30 +173,20 @@ void install_toggle(int signal_number) {
   sigaction(signal_number, &action, nullptr);
 }
 
-// The walkers of threads by their slots. A slot's next thread takes the walker over.
-constexpr std::size_t most_slots = 1 << 14;
-unwind::Walker* walkers[most_slots];
-std::uint32_t walkers_used = 0;  // slots from here on have none
-
-unwind::Walker* walker_for(std::uint32_t slot) {
-  if (process->stack_depth == 0 || slot >= most_slots) return nullptr;
-  unwind::Walker*& walker = walkers[slot];
-  std::uint32_t used = __atomic_load_n(&walkers_used, __ATOMIC_RELAXED);
-  while (used <= slot &&
-         !__atomic_compare_exchange_n(&walkers_used, &used, slot + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
-  if (walker == nullptr) {
-    walker = unwind::Walker::create(process->stack_depth);
-  } else {
+// A slot's next thread takes the walker over.
+unwind::Walker* walker_of(Slot& slot) {
+  if (process->stack_depth == 0) return nullptr;
+  auto* walker = static_cast<unwind::Walker*>(slot.walker);
+  if (walker != nullptr) {
     walker->start_thread();
+  } else {
+    slot.walker = walker = unwind::Walker::create(process->stack_depth);
   }
   return walker;
 }
 
 // A forked child starts anew: a thread that the child does not have may have been in the middle of a walk.
-void forget_walkers() {
-  for (std::size_t slot = 0; slot < walkers_used; ++slot) walkers[slot] = nullptr;
-  walkers_used = 0;
+void forget_walks() {
   unwind::forget_rule_being_added();
   forget_modules();
 }
@@ -194,14 +199,21 @@ std::uint64_t address_space_limit() {
 
 // Looked up once: a child has its parent's, and the loader's lock may be taken while it attaches.
 void name_allocator(Hello& hello) {
-  static char name[sizeof hello.allocator] = {};
-  if (name[0] == '\0') {
+  static bool done = false;
+  static char hooked[sizeof hello.allocator] = {};
+  static char own[sizeof hello.own_allocator] = {};
+  static bool own_is_hooked = false;
+  if (!done) {
+    done = true;
+    own_is_hooked = hook_own_allocator(own);
     if (const char* path = find_next("malloc").object; path != nullptr) {
       const char* slash = std::strrchr(path, '/');
-      std::strncpy(name, slash == nullptr ? path : slash + 1, sizeof name - 1);
+      std::strncpy(hooked, slash == nullptr ? path : slash + 1, sizeof hooked - 1);
     }
   }
-  std::memcpy(hello.allocator, name, sizeof name);
+  std::memcpy(hello.allocator, hooked, sizeof hooked);
+  std::memcpy(hello.own_allocator, own, sizeof own);
+  hello.own_is_hooked = own_is_hooked ? 1 : 0;
 }
 
 // Attaches over `connection`. The caller holds the lock of the state that `process` points to.
@@ -216,13 +228,15 @@ bool attach_over(int connection, bool engine_only) {
   Attachment attachment{};
   if (connection < 0 || !shake_hands(connection, hello, attachment)) return false;
   ProcessState* state = state_page();
-  state->region = attachment.region;
+  state->mapped = Mapped{};
+  state->mapped.control = attachment.control;
+  state->mapped.empty_page = attachment.empty_page;
   state->clock = attachment.welcome.clock;
   state->collector = attachment.welcome.collector;
   state->fences = attachment.welcome.fences;
   state->stack_depth = attachment.welcome.stack_depth;
   state->verify_stacks = attachment.welcome.verify_stacks;
-  if (state->stack_depth != 0) forget_walkers();
+  if (state->stack_depth != 0) forget_walks();
   if (state->fences == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0)
     state->fences = 1;
   if (!fork_handlers_set) {
@@ -241,7 +255,7 @@ bool attach_over(int connection, bool engine_only) {
 // Decides whether the process is recorded: once per process image, and again in a forked child.
 void decide() {
   ProcessState* state = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
-  const AttachLock lock(*state);
+  const StateLock lock(*state);
   if (state != __atomic_load_n(&process, __ATOMIC_ACQUIRE)) return;  // another thread attached meanwhile
   if (state->hooks_key != key_undecided) return;
   read_environment();
@@ -270,28 +284,30 @@ void end_recording() {
   __atomic_store_n(&process->engine_key, key_off, __ATOMIC_RELEASE);
 }
 
-// Waits in steps while `blocked()` holds; false when the collector is gone.
-template <typename Blocked>
-bool wait_while(Blocked blocked) {
-  constexpr long step_ns = 100'000;
-  constexpr std::uint64_t steps_between_checks = 5'000;
-  // A collector in another process namespace has no number here: it counts as gone after a minute without a heartbeat.
-  constexpr std::uint64_t steps_without_life = 600'000;
-  const Control& control = process->region.control();
-  std::uint64_t heartbeat = control.heartbeat.load(std::memory_order_relaxed);
-  std::uint64_t silent = 0;
-  for (std::uint64_t step = 1; blocked(); ++step) {
-    pause_ns(step_ns);
-    const std::uint64_t now = control.heartbeat.load(std::memory_order_relaxed);
-    silent = now == heartbeat ? silent + 1 : 0;
-    heartbeat = now;
-    if (silent > steps_without_life || (step % steps_between_checks == 0 && collector_is_gone(process->collector))) {
-      end_recording();
-      return false;
-    }
+/// Watches over a wait that only the collector can end.
+class Patience {
+ public:
+  /// Call it after each of the wait's steps. False when the collector is gone: the recording has ended.
+  bool lasts() {
+    constexpr std::uint64_t second_ns = 1'000'000'000;
+    const std::uint64_t now = monotonic_ns();
+    if (now < next_look_) return true;
+    next_look_ = now + second_ns / 2;
+    const std::uint64_t heartbeat = process->mapped.control->heartbeat.load(std::memory_order_relaxed);
+    if (heartbeat != heartbeat_) alive_at_ = now;
+    heartbeat_ = heartbeat;
+    // A collector in another process namespace has no number here: it counts as gone after a minute without a
+    // heartbeat.
+    if (now - alive_at_ < 60 * second_ns && !collector_is_gone(process->collector)) return true;
+    end_recording();
+    return false;
   }
-  return true;
-}
+
+ private:
+  std::uint64_t alive_at_ = monotonic_ns();
+  std::uint64_t next_look_ = alive_at_ + 500'000'000;
+  std::uint64_t heartbeat_ = 0;
+};
 
 void forget_reported() {
   for (ThreadState::Range& range : self.reported) range = {0, 0};
@@ -300,38 +316,46 @@ void forget_reported() {
 // Finds the calling thread a free slot. It waits a while for slots of ended threads, but not forever: threads that have
 // a slot may be waiting for this one.
 bool register_thread(std::uint64_t key) {
-  const ProcessState& state = *process;
-  Control& control = state.region.control();
+  ProcessState& state = *process;
+  Control& control = *state.mapped.control;
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  std::uint32_t index = 0;
-  constexpr int most_attempts = 5'000;
-  int attempts = 0;
-  const auto none_free = [&] {
-    for (index = 0; index < control.slot_count; ++index) {
-      std::uint32_t free = 0;
-      Slot& slot = state.region.slot(index);
-      if (slot.owner.load(std::memory_order_relaxed) == 0 && slot.owner.compare_exchange_strong(free, tid))
-        return false;
+  constexpr int most_attempts = 500;
+  Slot* slot = nullptr;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    {
+      const StateLock lock(state);
+      slot = state.mapped.take_slot(tid);
     }
-    return ++attempts < most_attempts;
-  };
-  if (!wait_while(none_free)) return false;
-  if (index == control.slot_count) {
+    if (slot != nullptr || control.slots_used.load() < control.slot_count) break;
+    pause_ns(1'000'000);
+  }
+  if (slot == nullptr) {
     control.threads_refused.fetch_add(1);
     self.refused = key;
     return false;
   }
-  Slot& slot = state.region.slot(index);
-  slot.serial.fetch_add(1);
-  std::uint32_t used = control.slots_used.load();
-  while (used < index + 1 && !control.slots_used.compare_exchange_weak(used, index + 1)) {
-  }
-  self.producer.bind(slot, state.region.ring(index), control.ring_words, state.clock, state.fences != 0);
-  self.walker = walker_for(index);
+  self.producer.bind(*slot, control.small_words, state.clock, state.fences != 0);
+  self.walker = walker_of(*slot);
   forget_reported();
   self.key = key;
   number_all_tags();
   return true;
+}
+
+// The small ring is full: threads that have much to say get a large one, as long as there are some.
+bool grow_ring() {
+  Producer& producer = self.producer;
+  if (producer.slot->large.load(std::memory_order_relaxed) != 0) return false;
+  ProcessState& state = *process;
+  const Control& control = *state.mapped.control;
+  if (control.large_used.load(std::memory_order_relaxed) == control.large_count &&
+      control.large_free.load(std::memory_order_relaxed) == 0)
+    return false;
+  std::uint32_t number = 0;
+  const StateLock lock(state);
+  std::uint64_t* ring = state.mapped.take_large(number);
+  if (ring != nullptr) producer.grow(ring, control.large_words, number);
+  return ring != nullptr;
 }
 
 /// Reports what of a stack is new. The records precede the event that they belong to.
@@ -399,12 +423,24 @@ bool prepare_for_engine() {
 
 bool wait_for_room(std::uint64_t words) {
   const KeepErrno keep;
+  if (grow_ring()) return true;
   Producer& producer = self.producer;
+  Slot& slot = *producer.slot;
   const std::uint64_t begin = stamp_before(producer.clock);
-  producer.slot->waits.fetch_add(1, std::memory_order_relaxed);
-  const bool room = wait_while([&] { return !producer.has_room(words) && producer.slot->stop.load() == 0; });
-  producer.slot->waited.fetch_add(stamp_after(producer.clock) - begin, std::memory_order_relaxed);
-  return room && producer.slot->stop.load() == 0;
+  slot.waits.fetch_add(1, std::memory_order_relaxed);
+  Patience patience;
+  bool stopped = false;
+  for (;;) {
+    slot.waiting.store(1);
+    stopped = slot.stop.load() != 0;
+    if (stopped || producer.has_room(words)) break;
+    sleep_on(slot.waiting, 1);
+    stopped = !patience.lasts();
+    if (stopped) break;
+  }
+  slot.waiting.store(0, std::memory_order_relaxed);
+  slot.waited.fetch_add(stamp_after(producer.clock) - begin, std::memory_order_relaxed);
+  return !stopped;
 }
 
 std::uint32_t walk_stack(const void* frame) {
@@ -412,7 +448,7 @@ std::uint32_t walk_stack(const void* frame) {
   const std::uint32_t node = self.walker->walk(start, node_sink);
   if (__builtin_expect(process->verify_stacks != 0, 0) && verifier_is_loaded()) {
     const KeepErrno keep;
-    verify_stack(start, *self.walker, process->region.control());
+    verify_stack(start, *self.walker, *process->mapped.control);
   }
   return node;
 }
@@ -449,15 +485,20 @@ bool open_engine_recording() {
   const KeepErrno keep;
   const Busy busy;
   ProcessState* state = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
-  const AttachLock lock(*state);
+  const StateLock lock(*state);
   if (__atomic_load_n(&process->engine_key, __ATOMIC_ACQUIRE) >= first_key) return true;
   return attach_over(start_collector(own_folder()), true);
 }
 
 bool wait_for_engine_close(std::uint32_t closed_before) {
   const KeepErrno keep;
-  const Control& control = process->region.control();
-  return wait_while([&] { return control.engine_closed.load() == closed_before; }) && control.engine_failed.load() == 0;
+  const Control& control = *process->mapped.control;
+  Patience patience;
+  while (control.engine_closed.load() == closed_before) {
+    pause_ns(100'000);
+    if (!patience.lasts()) return false;
+  }
+  return control.engine_failed.load() == 0;
 }
 
 const char* own_folder() {
@@ -470,6 +511,16 @@ const char* own_folder() {
   if (length == 0 || length >= sizeof folder) return slash != nullptr ? "/" : ".";
   std::memcpy(folder, info.dli_fname, length);
   return folder;
+}
+
+const char* collector_socket() {
+  read_environment();
+  return socket_name;
+}
+
+const char* preloaded_libraries() {
+  read_environment();
+  return preloaded;
 }
 
 const char* frame_symbol() {

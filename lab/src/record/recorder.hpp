@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "record/mapped.hpp"
 #include "record/real.hpp"
 #include "record/ring.hpp"
 #include "record/tags.hpp"
@@ -28,9 +29,9 @@ struct ProcessState {
   std::uint64_t engine_key;  ///< the same for the C API
   StampClock clock;
   std::uint32_t fences;
-  std::uint32_t lock;             ///< held while attaching
+  std::uint32_t lock;             ///< held while attaching, and while a ring is taken
   std::uint32_t explicit_frames;  ///< the program marks its frames itself: no automatic marks
-  Region region;
+  Mapped mapped;
   std::int32_t collector;
   std::uint32_t stack_depth;  ///< 0: no stacks
   std::uint32_t verify_stacks;
@@ -126,17 +127,6 @@ inline void record_free(void* block, const void* frame) {
   append_event<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)), frame);
 }
 
-/// Gives a block back to the real allocator.
-inline void release(void* block, const void* frame) {
-  if (self.busy != 0) {
-    real.free(block);
-    return;
-  }
-  const Busy busy;
-  record_free(block, frame);
-  real.free(block);
-}
-
 /// Some objects may have been unloaded: tells the collector which, and the walkers that they were.
 void notice_unloaded();
 /// A frame of this thread ends. Marks that the program sets itself turn automatic ones off.
@@ -149,6 +139,9 @@ bool open_engine_recording();
 bool wait_for_engine_close(std::uint32_t closed_before);
 /// The folder of this library, where the collector is; "" when unknown. Valid for the process's life.
 const char* own_folder();
+/// The variables of channel.hpp as this program was started with them; "" where they are not set.
+const char* collector_socket();
+const char* preloaded_libraries();
 /// The value of --frame-symbol, or nullptr.
 const char* frame_symbol();
 

@@ -25,25 +25,33 @@ struct Producer {
   std::uint64_t* words;
   std::uint64_t mask;
   std::uint64_t head;   ///< next word to write
+  std::uint64_t from;   ///< the first word that lies in this ring; those before lie in another
   std::uint64_t limit;  ///< words up to here are known to be free
   StampClock clock;
   bool fences;
 
-  void bind(Slot& to, std::uint64_t* ring, std::uint64_t ring_words, StampClock stamp_clock, bool with_fences) {
+  /// Starts with the small ring of a slot that this thread owns.
+  void bind(Slot& to, std::uint64_t ring_words, StampClock stamp_clock, bool with_fences) {
     slot = &to;
-    words = ring;
-    mask = ring_words - 1;
-    head = to.head.load(std::memory_order_relaxed);
-    limit = to.tail.load(std::memory_order_acquire) + ring_words;
     clock = stamp_clock;
     fences = with_fences;
+    head = to.head.load(std::memory_order_relaxed);
+    use(small_ring(to), ring_words, 0);
+  }
+
+  /// From now on, records go to this large ring.
+  void grow(std::uint64_t* ring, std::uint64_t ring_words, std::uint32_t number) {
+    slot->large_from.store(head, std::memory_order_relaxed);
+    slot->large.store(number, std::memory_order_release);
+    use(ring, ring_words, head);
   }
 
   /// Whether there is room for `count` more words. Reads the collector's position only when the last known one is used
   /// up.
   bool has_room(std::uint64_t count) {
     if (__builtin_expect(head + count <= limit, 1)) return true;
-    limit = slot->tail.load(std::memory_order_acquire) + mask + 1;
+    const std::uint64_t taken = slot->tail.load(std::memory_order_seq_cst);
+    limit = (taken > from ? taken : from) + mask + 1;
     return head + count <= limit;
   }
 
@@ -79,6 +87,13 @@ struct Producer {
   }
 
  private:
+  void use(std::uint64_t* ring, std::uint64_t ring_words, std::uint64_t first_word) {
+    words = ring;
+    mask = ring_words - 1;
+    from = first_word;
+    limit = 0;
+  }
+
   void copy_text(const char* text, std::uint64_t bytes) {
     std::uint64_t at = head + 2;
     for (std::uint64_t done = 0; done < bytes; done += 8, ++at) {

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include <sys/mman.h>
+
 #include "blockyard/tag.h"
 #include "record/recorder.hpp"
 
@@ -26,7 +28,19 @@ struct Path {
 };
 static_assert(sizeof(Path) == 256 && most_tag_paths % 2 == 0);
 
-Path paths[most_tag_paths];
+Path* paths = nullptr;  // 4 MiB, mapped at the first name: a program that locks its memory locks them, too
+
+bool prepare_paths() {
+  if (__atomic_load_n(&paths, __ATOMIC_ACQUIRE) != nullptr) return true;
+  constexpr std::size_t bytes = most_tag_paths * sizeof(Path);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  Path* none = nullptr;
+  if (!__atomic_compare_exchange_n(&paths, &none, static_cast<Path*>(memory), false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE))
+    munmap(memory, bytes);
+  return true;
+}
 
 Path& path_of(std::uint32_t number) { return paths[number - 1]; }
 
@@ -50,7 +64,7 @@ std::size_t bytes_to_keep(const char* name) {
 std::uint32_t find_or_add(std::uint32_t parent, const char* name) {
   const std::size_t bytes = name == nullptr ? 0 : bytes_to_keep(name);
   const unsigned depth = parent == 0 ? 0 : path_of(parent).depth;
-  if (bytes == 0 || depth == ThreadTags::most_levels) return parent;
+  if (bytes == 0 || depth == ThreadTags::most_levels || !prepare_paths()) return parent;
   const std::uint64_t hash = hash_of(parent, name, bytes);
   for (std::uint32_t probe = 0; probe < most_probes; ++probe) {
     const auto number = static_cast<std::uint32_t>(((hash >> 32) + probe) % most_tag_paths) + 1;
@@ -73,7 +87,7 @@ std::uint32_t find_or_add(std::uint32_t parent, const char* name) {
 }
 
 bool is_path(std::uint64_t number) {
-  return number != 0 && number <= most_tag_paths &&
+  return number != 0 && number <= most_tag_paths && __atomic_load_n(&paths, __ATOMIC_ACQUIRE) != nullptr &&
          __atomic_load_n(&path_of(static_cast<std::uint32_t>(number)).is_complete, __ATOMIC_ACQUIRE) != 0;
 }
 

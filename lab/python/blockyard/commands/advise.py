@@ -19,7 +19,7 @@ Examples:
 
 
 @click.command(short_help="What to change at which sites, and what it gains.", epilog=_EPILOG)
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @click.option(
     "--on",
     type=click.Path(path_type=Path),

@@ -9,7 +9,7 @@ from blockyard.counted import counted
 
 
 @click.command(short_help="Verify a journal from end to end.", epilog="Example: blockyard check game.byj")
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @options.as_json
 def command(journal: Path, as_json: bool) -> None:
     """Verify JOURNAL from end to end.

@@ -11,7 +11,7 @@ from blockyard import journal_tool, native, options
     short_help="Write a journal in another form.",
     epilog="Example: blockyard convert game.journal.zst -o game.byj --join-realloc",
 )
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @options.output_journal
 @click.option(
     "--plain", is_flag=True, help="Text: only lines of events, without the # lines that hold everything else."

@@ -11,7 +11,7 @@ from blockyard import journal_tool, native, options
     short_help="Write a stretch of a journal as a journal.",
     epilog="Example: blockyard cut game.byj --from 60 --to 68 -o level.byj",
 )
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @options.output_journal
 @options.stretch
 @options.overwrite

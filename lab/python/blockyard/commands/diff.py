@@ -33,8 +33,8 @@ Examples:
 
 
 @click.command(short_help="Which sites allocate more than before. With gates for CI.", epilog=_EPILOG)
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path))
+@click.argument("before", type=options.Journal())
+@click.argument("after", type=options.Journal())
 @sites_tool.grouping
 @click.option(
     "--of",

@@ -27,7 +27,7 @@ Examples:
 
 
 @click.command(short_help="Write sites or the time line for pprof, flame graphs, Perfetto.", epilog=_EPILOG)
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @click.option(
     "-o",
     "--output",

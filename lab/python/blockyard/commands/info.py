@@ -8,7 +8,7 @@ from blockyard import journal_tool, options, terminal
 
 
 @click.command(short_help="Print what a journal holds.", epilog="Example: blockyard info game.byj")
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @options.as_json
 def command(journal: Path, as_json: bool) -> None:
     """Print the facts of JOURNAL: mallocs and frees, sizes, lifetimes, threads, frames, leaks.

@@ -17,7 +17,7 @@ _MOST_LISTED = 12
 
 
 @click.command(short_help="Name the functions and lines of a journal's call stacks.", epilog=_EPILOG)
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @click.option(
     "--debug-dir",
     multiple=True,

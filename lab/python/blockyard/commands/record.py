@@ -63,6 +63,11 @@ Examples:
 )
 @click.option("--verify-stacks", is_flag=True, help="Walk each stack again with libunwind; say what differs. Slow.")
 @click.option("--no-names", is_flag=True, help="Leave it to 'blockyard names' to name the calls.")
+@click.option(
+    "--children",
+    metavar="no|NAME",
+    help="Of the programs that it starts, record none, or only those whose file has this name.",
+)
 @click.option("--force", "overwrite", is_flag=True, help="Replace journals that exist.")
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
 def command(

@@ -13,7 +13,7 @@ _MOST_TIMES = 1_000_000
     short_help="Write a journal several times over, as a long one.",
     epilog="Example: blockyard repeat game.byj 50 -o long.byj",
 )
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @click.argument("times", type=click.IntRange(1, _MOST_TIMES))
 @options.output_journal
 @options.overwrite

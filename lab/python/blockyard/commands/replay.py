@@ -30,7 +30,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("journals", nargs=-1, metavar="[JOURNAL]...", type=click.Path(path_type=Path))
+@click.argument("journals", nargs=-1, metavar="[JOURNAL]...", type=options.Journal())
 @options.allocators("Allocators, with commas: 'all', 'glibc', 'jemalloc@prefaulted', 'mine=./libmine.so'.")
 @options.output_folder("Folder for the results; new or empty.")
 @click.option("--repeats", type=int, metavar="N", help="Runs of each allocator, interleaved with the others'.  [5]")

@@ -34,7 +34,7 @@ Examples:
 
 
 @click.command(short_help="Who allocates: functions, lines, modules or tags.", epilog=_EPILOG)
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=options.Journal())
 @sites_tool.grouping
 @click.option(
     "--sort",

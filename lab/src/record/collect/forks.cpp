@@ -14,7 +14,7 @@ constexpr std::size_t most_snapshot_blocks = 4'000'000;  // about 256 MB
 void Forks::meet(const Hello& hello) {
   if (hello.fork_stamp == 0) return;
   const Fork fork{hello.parent_key, hello.fork_stamp};
-  if (childless_.erase(fork) == 0 && hello.announces != 0) early_.insert(fork);
+  if (childless_.erase(fork) == 0 && hello.purpose == Purpose::forked) early_.insert(fork);
 }
 
 void Forks::stop_expecting(pid_t pid) {

@@ -175,6 +175,7 @@ void Interpreter::make_way(Space& space, std::uint32_t thread, std::uint64_t sta
 
 void Interpreter::give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
                        LiveBlock block) {
+  ++space.allocations;
   make_way(space, thread, stamp, address, block.origin);
   if (space.output) block.id = space.output->allocate(stamp, address, block);
   space.live.add(address, block);
@@ -274,6 +275,7 @@ void Interpreter::open_engine_journal(std::uint64_t stamp, const std::string& pa
   OutputSettings settings = settings_;
   settings.path = path;
   settings.overwrite = true;
+  settings.unseen = nullptr;
   engine_space_.output = std::make_unique<Output>(std::move(settings), threads_);
   if (window_open_) engine_space_.output->open_window(stamp, engine_space_.live);
 }
@@ -289,10 +291,13 @@ void Interpreter::close_engine_journal(std::uint64_t stamp) {
   if (on_engine_closed) on_engine_closed(complete);
 }
 
+std::vector<JournalSummary> Interpreter::malloc_journals() const {
+  return malloc_space_.output ? malloc_space_.output->journals() : std::vector<JournalSummary>();
+}
+
 std::vector<JournalSummary> Interpreter::journals() const {
-  std::vector<JournalSummary> all;
+  std::vector<JournalSummary> all = malloc_journals();
   const auto append = [&](const std::vector<JournalSummary>& some) { all.insert(all.end(), some.begin(), some.end()); };
-  if (malloc_space_.output) append(malloc_space_.output->journals());
   append(closed_engine_journals_);
   if (engine_space_.output) append(engine_space_.output->journals());
   return all;

@@ -62,9 +62,15 @@ class Interpreter : public RecordSink {
   /// No later record will be written.
   bool is_over() const { return over_; }
 
+  /// Of malloc, whether a window was open or not.
+  std::uint64_t allocations() const { return malloc_space_.allocations; }
+  std::uint64_t most_live_bytes() const { return malloc_space_.live.most_bytes(); }
+
   const Repairs& repairs() const { return repairs_; }
   const StackBook& book() const { return book_; }
   std::vector<JournalSummary> journals() const;
+  /// Those of malloc alone.
+  std::vector<JournalSummary> malloc_journals() const;
   /// Called with the stamp of each fork, when the live blocks are those that the child finds.
   std::function<void(std::uint64_t stamp, const LiveBlocks& live)> on_fork;
   /// Called when a journal of by_journal_open() is complete, or could not be completed.
@@ -82,6 +88,7 @@ class Interpreter : public RecordSink {
   struct Space {
     LiveBlocks live;
     std::unique_ptr<Output> output;
+    std::uint64_t allocations = 0;                       ///< without a realloc's
     std::unordered_map<std::uint32_t, Pending> pending;  ///< by thread
   };
 

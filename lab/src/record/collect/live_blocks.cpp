@@ -17,6 +17,7 @@ std::vector<LiveBlocks::Entry> LiveBlocks::in_order() const {
 void LiveBlocks::assign(const std::vector<Entry>& entries) {
   blocks_ = journal::FlatMap<LiveBlock>();
   next_sequence_ = 0;
+  bytes_ = 0;
   for (const auto& [address, block] : entries) add(address, block);
 }
 

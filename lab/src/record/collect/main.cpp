@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
   std::uint64_t ring_kib = 4096;
   CLI::App app("Collects the events of recorded programs into journals. Started by `blockyard record`.");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  auto* listen = app.add_option("--socket", settings.socket, "Name of the abstract socket to listen at");
+  auto* listen =
+      app.add_option("--socket", settings.socket, "Path of the socket to listen at, and name of an abstract one");
   app.add_option("--connected", settings.connected, "A socket, by number, at which one program waits")
       ->excludes(listen);
   app.add_option("--output", settings.output, "Journal of the first process");
@@ -69,6 +70,7 @@ int main(int argc, char** argv) {
   app.add_option("--stack-depth", settings.stack_depth, "Most frames of a stack; 0: no stacks")
       ->check(CLI::Range(0, 4096));
   app.add_flag("--verify-stacks", settings.verify_stacks, "Walk each stack a second time with libunwind");
+  app.add_option("--children", settings.children, "'no', or the file name of the programs to record beside the first");
   app.add_option("--slots", settings.slots, "Most threads at a time")->check(CLI::Range(1, 1 << 14));
   const auto collect = [&] {
     if (*after_option) settings.after = after;

@@ -57,6 +57,7 @@ void Output::close_window(std::uint64_t stamp, bool stopped) {
   summary.seconds = static_cast<double>(std::max(last_time_, time_of(stamp))) * 1e-9;
   try {
     writer_->header().cut_at_end = stopped;
+    if (settings_.unseen) writer_->header().unseen = settings_.unseen();
     sites_->finish();
     summary.bytes = writer_->finish();
     writer_.reset();

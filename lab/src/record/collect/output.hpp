@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct OutputSettings {
   journal::Header header;                   ///< program, command, machine, ...; threads are added as they appear
   std::shared_ptr<journal::Stacks> stacks;  ///< of all images of the recording; sites are its nodes
   std::shared_ptr<TagTexts> tags;           ///< the same for tags
+  std::function<std::vector<std::string>()> unseen;  ///< what the header says of it when a window closes; may be empty
 };
 
 /// The result of one journal, for the summary.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +22,16 @@ void expedited_barrier() {
   syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
+
+namespace {
+
+// The slot's thread, if it sleeps. What it waits for is stored before, in the one order of all such stores.
+void wake(Slot& slot) {
+  if (slot.waiting.load() == 0 || slot.waiting.exchange(0) == 0) return;
+  syscall(SYS_futex, &slot.waiting, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+}  // namespace
 
 void Rings::follow(std::uint32_t index, const Slot& slot) {
   Follower& follower = followers_[index];
@@ -44,8 +55,13 @@ std::size_t Rings::drain_slot(std::uint32_t index, std::uint64_t now, bool dead)
   if (slot.owner.load(std::memory_order_acquire) != 0) follow(index, slot);
   const std::uint64_t tail = slot.tail.load(std::memory_order_relaxed);
   if (head != tail) {
-    follower.lane->take(region_.ring(index), region_.control().ring_words - 1, tail, head);
-    slot.tail.store(head, std::memory_order_release);
+    const Control& control = region_.control();
+    const std::uint32_t large = slot.large.load(std::memory_order_acquire);
+    const std::uint64_t turn = large == 0 ? head : std::clamp<std::uint64_t>(slot.large_from.load(), tail, head);
+    follower.lane->take(small_ring(slot), control.small_words - 1, tail, turn);
+    if (turn != head) follower.lane->take(region_.large_ring(large), control.large_words - 1, turn, head);
+    slot.tail.store(head);
+    wake(slot);
   }
   // A record under way may have any stamp since there was last none under way, so the old watermark stays.
   if (dead || static_cast<std::int64_t>(claim - head) <= 0) follower.watermark = now;
@@ -92,7 +108,10 @@ std::vector<std::uint32_t> Rings::take_ended_threads() { return std::exchange(en
 
 void Rings::stop() {
   stopped_ = true;
-  for (std::uint32_t index = 0; index < followers_.size(); ++index) region_.slot(index).stop.store(1);
+  for (std::uint32_t index = 0; index < followers_.size(); ++index) {
+    region_.slot(index).stop.store(1);
+    wake(region_.slot(index));
+  }
 }
 
 bool Rings::is_empty(std::uint32_t index) const {
@@ -107,7 +126,10 @@ void Rings::release_slot(std::uint32_t index) {
   followers_[index].lane.reset();
   followers_[index].tid = 0;
   slot.claim.store(slot.head.load());  // a thread that ended in the middle of a record left its claim behind
+  const std::uint32_t large = slot.large.exchange(0);
+  if (large != 0) region_.control().large_free.fetch_or(std::uint64_t{1} << (large - 1));
   slot.owner.store(0, std::memory_order_release);
+  region_.control().slots_free.fetch_add(1, std::memory_order_release);
 }
 
 bool Rings::slots_are_short() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -20,7 +21,23 @@ namespace {
 constexpr std::size_t merge_slice = 16'384;  // records between two drains of the rings: about 1 ms
 constexpr int idle_ms = 5;                   // a ring of 4 MiB lasts 8 ms at 25 million events per second
 constexpr int ending_ms = 1;
+// A thread begins with a ring for about 3,000 events. The first that fill theirs before it is emptied get a large one:
+// of 300 threads that all allocate without pause, as many as fit into 64 MiB.
+constexpr std::uint64_t small_words = 1 << 13;
+constexpr std::uint32_t most_large = 16;
+static_assert(small_words >= 4 * max_record_words && most_large <= most_large_rings);
 constexpr std::uint64_t millisecond_ns = 1'000'000;
+// Of a message, cut, and with its NUL.
+template <std::size_t size>
+std::string text_of(const char (&text)[size]) {
+  return {text, strnlen(text, size)};
+}
+
+bool has_ended(const FileDescriptor& pidfd) {
+  pollfd one{pidfd.get(), POLLIN, 0};
+  return poll(&one, 1, 0) > 0;
+}
+
 constexpr std::uint64_t second_ns = 1'000'000'000;
 
 }  // namespace
@@ -32,9 +49,11 @@ Server::Server(ServerSettings settings)
       backlog_words_(std::min<std::uint64_t>(physical_memory_bytes() / 8, std::uint64_t{1} << 30) /
                      sizeof(std::uint64_t)),
       next_key_((stamp_after(StampClock::monotonic) | 0xff) + 1),
+      recording_(std::to_string(next_key_)),
       names_(settings_.output) {
   if (clock_ == StampClock::cycles) ns_per_stamp_ = 1.0 / base::ticks_per_ns();
-  if (settings_.connected < 0) listener_ = listen_at(settings_.socket);
+  if (settings_.connected >= 0) return;
+  for (const bool is_abstract : {false, true}) listeners_.push_back(listen_at(settings_.socket, is_abstract));
 }
 
 void Server::run() {
@@ -65,15 +84,15 @@ void Server::run() {
 void Server::wait_for_something(int timeout_ms) {
   std::vector<pollfd> waiting;
   // poll() passes over negative numbers.
-  waiting.push_back({listener_.get(), POLLIN, 0});
   waiting.push_back({input_open_ ? STDIN_FILENO : -1, POLLIN, 0});
+  for (const FileDescriptor& listener : listeners_) waiting.push_back({listener.get(), POLLIN, 0});
   const std::size_t first_process = waiting.size();
   for (const Process& process : processes_)
     waiting.push_back({process.session->is_dead() ? -1 : process.pidfd.get(), POLLIN, 0});
   const std::size_t first_expected = waiting.size();
   forks_.add_to(waiting);
   poll(waiting.data(), waiting.size(), timeout_ms);
-  if ((waiting[1].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) {
+  if ((waiting[0].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) {
     char ignored[64];
     if (read(STDIN_FILENO, ignored, sizeof ignored) <= 0) input_open_ = false;
   }
@@ -87,10 +106,12 @@ void Server::wait_for_something(int timeout_ms) {
 bool Server::accept_programs() {
   bool announced = false;
   bool others = false;
-  while (listener_.is_open()) {
-    const FileDescriptor connection = accept_program(listener_);
-    if (!connection.is_open()) break;
-    (welcome(connection) ? others : announced) = true;
+  for (const FileDescriptor& listener : listeners_) {
+    for (;;) {
+      const FileDescriptor connection = accept_program(listener);
+      if (!connection.is_open()) break;
+      (welcome(connection) ? others : announced) = true;
+    }
   }
   return others || !announced;
 }
@@ -101,7 +122,12 @@ bool Server::welcome(const FileDescriptor& connection) {
     send_welcome(connection, Welcome{}, -1);
     return true;
   }
-  const bool announces = caller->hello.announces != 0;
+  if (caller->hello.purpose == Purpose::executes || caller->hello.purpose == Purpose::stays) {
+    expect_program(*caller);
+    return false;
+  }
+  to_come_.erase(caller->pid);
+  const bool announces = caller->hello.purpose == Purpose::forked;
   forks_.meet(caller->hello);
   if (!caller->pidfd.is_open()) {  // it has ended already
     if (announces) forks_.wait_for_newcomers();
@@ -109,37 +135,85 @@ bool Server::welcome(const FileDescriptor& connection) {
     return !announces;
   }
   forks_.stop_expecting(caller->pid);
+  const std::uint64_t process = announces ? 0 : number_of(*caller);
+  if (!announces && !is_wanted(*caller, process)) {
+    send_welcome(connection, Welcome{}, -1);
+    return true;
+  }
+  if (announces && settings_.children == "no") return false;
   if (announces) {
     forks_.expect(caller->pid, std::move(caller->pidfd));
   } else {
-    record(connection, std::move(*caller));
+    record(connection, std::move(*caller), process);
   }
   return !announces;
 }
 
-void Server::record(const FileDescriptor& connection, Caller caller) {
+void Server::expect_program(const Caller& caller) {
+  const Hello& hello = caller.hello;
+  pid_t pid = caller.pid;
+  if (hello.spawned != 0) {
+    // Where the program sees other process numbers than we do, nobody knows which process it means.
+    if (hello.pid != caller.pid) return;
+    pid = hello.spawned;
+    // It may have introduced itself by now.
+    const auto is_it = [pid](const Process& process) { return process.pid == pid; };
+    if (recorded_pids_.contains(pid) || std::any_of(processes_.begin(), processes_.end(), is_it)) return;
+  }
+  if (hello.purpose == Purpose::stays) {
+    to_come_.erase(pid);
+  } else {
+    to_come_[pid] = text_of(hello.program);
+  }
+}
+
+std::uint64_t Server::number_of(const Caller& caller) {
+  for (const Process& process : processes_) {
+    // Its number may have come round: then the process that had it has ended.
+    if (process.pid == caller.pid && !process.session->is_dead() && !has_ended(process.pidfd)) return process.number;
+  }
+  return next_process_++;
+}
+
+bool Server::is_wanted(const Caller& caller, std::uint64_t process) const {
+  if (settings_.children.empty() || first_process_ == 0 || process == first_process_) return true;
+  if (settings_.children == "no") return false;
+  const auto is_it = [this](const std::string& path) {
+    return std::filesystem::path(path).filename() == settings_.children;
+  };
+  // A script is the first argument of its interpreter.
+  const std::vector<std::string> command = command_of(caller.pid);
+  return is_it(program_of(caller.pid)) || (!command.empty() && is_it(command[0])) ||
+         (command.size() > 1 && is_it(command[1]));
+}
+
+void Server::record(const FileDescriptor& connection, Caller caller, std::uint64_t number) {
+  const bool records_malloc = caller.hello.engine_only == 0;
+  if (records_malloc && first_process_ == 0) first_process_ = number;
   end_earlier_image(caller.pid);
+  recorded_pids_.insert(caller.pid);
   Welcome answer;
   answer.clock = clock_;
   answer.signal = settings_.signal;
   answer.fences = fences_ ? 1 : 0;
-  answer.collector = getpid();
+  answer.collector = caller.hello.pid == caller.pid ? getpid() : 0;
   answer.stack_depth = settings_.stack_depth;
   answer.verify_stacks = settings_.verify_stacks ? 1 : 0;
   try {
     Process process;
-    process.session = std::make_unique<Session>(session_settings(caller));
+    process.session = std::make_unique<Session>(session_settings(caller, number));
+    process.number = number;
     process.pidfd = std::move(caller.pidfd);
     process.pid = caller.pid;
     process.parent_key = caller.hello.parent_key;
     process.fork_stamp = caller.hello.fork_stamp;
     Session* made = process.session.get();
-    made->interpreter().on_fork = [this, made](std::uint64_t stamp, const LiveBlocks& live) {
-      forks_.keep_snapshot(made->settings().key, stamp,
-                           {live.in_order(), made->threads(), made->interpreter().book().mapped()});
-    };
+    if (settings_.children != "no")
+      made->interpreter().on_fork = [this, made](std::uint64_t stamp, const LiveBlocks& live) {
+        forks_.keep_snapshot(made->settings().key, stamp,
+                             {live.in_order(), made->threads(), made->interpreter().book().mapped()});
+      };
     answer.key = made->settings().key;
-    answer.region_bytes = made->shared().bytes();
     if (send_welcome(connection, answer, made->shared().file())) processes_.push_back(std::move(process));
   } catch (const std::system_error& error) {
     std::fprintf(stderr, "blockyard: process %d is not recorded: %s\n", static_cast<int>(caller.pid), error.what());
@@ -147,35 +221,50 @@ void Server::record(const FileDescriptor& connection, Caller caller) {
   }
 }
 
-SessionSettings Server::session_settings(const Caller& caller) {
+SessionSettings Server::session_settings(const Caller& caller, std::uint64_t process) {
   SessionSettings session;
   session.pid = caller.pid;
   session.same_namespace = caller.hello.pid == caller.pid;
   session.key = next_key_++;
   session.begin = stamp_after(clock_);
-  session.slots = settings_.slots;
-  session.ring_words = settings_.ring_words;
-  // Where address space is limited, the rings must not take half of the program's.
+  session.layout = {settings_.slots, most_large, std::min(small_words, settings_.ring_words), settings_.ring_words};
+  // Where address space is limited, the rings must not take much of the program's.
   const auto is_too_large = [&] {
-    return region_bytes(session.slots, session.ring_words) > caller.hello.address_space_limit / 16;
+    return session.layout.large_count * session.layout.large_bytes() > caller.hello.address_space_limit / 16;
   };
-  while (session.slots > 16 && is_too_large()) session.slots /= 2;
-  while (session.ring_words > 4 * max_record_words && is_too_large()) session.ring_words /= 2;
+  while (session.layout.large_count > 0 && is_too_large()) session.layout.large_count /= 2;
   if (first_begin_ == 0) first_begin_ = session.begin;
-  session.output = output_settings(caller.pid, caller.hello);
+  const Hello& hello = caller.hello;
+  std::string own = text_of(hello.own_allocator);
+  if (own == ".") own = std::filesystem::path(program_of(caller.pid)).filename();
+  session.hooked = {text_of(hello.allocator)};
+  if (hello.own_is_hooked != 0) {
+    session.hooked.insert(own);
+  } else {
+    session.unhooked = own;
+  }
+  session.is_fresh = caller.hello.fork_stamp == 0 && caller.hello.parent_key == 0;
+  session.output = output_settings(caller, process);
+  if (hello.own_is_hooked != 0 && !own.empty()) session.output.header.allocator = own;
   session.plan = window_plan(session.begin);
   return session;
 }
 
-OutputSettings Server::output_settings(pid_t pid, const Hello& hello) {
+OutputSettings Server::output_settings(const Caller& caller, std::uint64_t process) {
+  const pid_t pid = caller.pid;
+  const Hello& hello = caller.hello;
   OutputSettings output;
-  output.path = names_.name_image(pid, hello.engine_only == 0);
+  if (hello.engine_only == 0) {
+    if (process == first_process_) summary_.rename(names_.begin_first());
+    output.path = names_.name_image(pid, process == first_process_);
+  }
   output.overwrite = settings_.overwrite;
   output.ns_per_stamp = ns_per_stamp_;
   output.header.program = program_of(pid);
   output.header.command = command_of(pid);
   output.header.machine = machine_line();
-  output.header.allocator = std::string(hello.allocator, strnlen(hello.allocator, sizeof hello.allocator));
+  output.header.allocator = text_of(hello.allocator);
+  output.header.recording = recording_;
   output.header.recorder = "blockyard record " BLOCKYARD_VERSION;
   output.header.ticks_per_ns = clock_ == StampClock::cycles ? 1.0 / ns_per_stamp_ : 0;
   output.header.has_addresses = settings_.addresses;
@@ -240,7 +329,7 @@ bool Server::work() {
     if (!session.has_begun()) try_to_begin(*process);
     // With too large a backlog the rings are left to fill: the program waits, which is counted, and memory does not run
     // out.
-    if (backlog < backlog_words_ || session.is_dead()) busy |= session.drain(now) > session.settings().ring_words / 64;
+    if (backlog < backlog_words_ || session.is_dead()) busy |= session.drain(now) > small_words;
     busy |= session.merge_some(merge_slice) == merge_slice;
     if (session.is_drained()) {
       finish(*process);
@@ -255,8 +344,15 @@ bool Server::work() {
 
 void Server::finish(Process& process) {
   process.session->finish(stamp_after(clock_));
-  if (!process.session->interpreter().journals().empty()) names_.use(process.pid);
-  summary_.add_ended(process.pid, *process.session, ns_per_stamp_);
+  summary_.add_ended(process.pid, process.number, *process.session, ns_per_stamp_);
+  std::vector<std::string> journals;
+  for (const JournalSummary& journal : process.session->interpreter().malloc_journals())
+    journals.push_back(journal.path);
+  if (process.number == first_process_) {
+    summary_.rename(names_.end_first(journals));
+  } else {
+    ended_journals_.insert(ended_journals_.end(), journals.begin(), journals.end());
+  }
 }
 
 void Server::print_summary() {
@@ -274,6 +370,8 @@ void Server::print_summary() {
     busy = work();
   }
   summary_printed_ = true;
+  summary_.rename(names_.gather(ended_journals_));
+  for (const auto& [pid, program] : to_come_) summary_.add_unseen(pid, program);
   Summary summary = summary_;
   for (const Process& process : processes_) {
     const OutputSettings& output = process.session->settings().output;

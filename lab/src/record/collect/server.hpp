@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "record/channel.hpp"
 #include "record/collect/file_descriptor.hpp"
@@ -28,10 +31,11 @@ struct ServerSettings {
   std::optional<double> length;  ///< seconds that a window lasts
   bool wait = false;             ///< open no window before the signal or by_journal_start()
   int signal = 0;
-  std::uint32_t slots = 4096;
-  std::uint64_t ring_words = 1 << 19;
-  std::uint32_t stack_depth = 64;  ///< most frames of a stack; 0: no stacks
-  bool verify_stacks = false;      ///< the programs walk each stack a second time with libunwind
+  std::uint32_t slots = 1 << 14;       ///< most threads of a process at a time
+  std::uint64_t ring_words = 1 << 19;  ///< of a large ring
+  std::uint32_t stack_depth = 64;      ///< most frames of a stack; 0: no stacks
+  std::string children;                ///< "no": the first process alone; a program's file name: those too; empty: all
+  bool verify_stacks = false;          ///< the programs walk each stack a second time with libunwind
 };
 
 class Server {
@@ -52,6 +56,7 @@ class Server {
     pid_t pid = 0;
     std::uint64_t parent_key = 0;
     std::uint64_t fork_stamp = 0;
+    std::uint64_t number = 0;  ///< of the process: its images have the same
   };
 
   void wait_for_something(int timeout_ms);
@@ -59,10 +64,15 @@ class Server {
   bool accept_programs();
   /// False for such a child.
   bool welcome(const FileDescriptor& connection);
-  void record(const FileDescriptor& connection, Caller caller);
+  /// A program is about to begin, in the caller's process or in one that it started.
+  void expect_program(const Caller& caller);
+  void record(const FileDescriptor& connection, Caller caller, std::uint64_t number);
+  bool is_wanted(const Caller& caller, std::uint64_t process) const;
+  /// The process's number: a new one, or that of its earlier images.
+  std::uint64_t number_of(const Caller& caller);
   void end_earlier_image(pid_t pid);
-  SessionSettings session_settings(const Caller& caller);
-  OutputSettings output_settings(pid_t pid, const Hello& hello);
+  SessionSettings session_settings(const Caller& caller, std::uint64_t process);
+  OutputSettings output_settings(const Caller& caller, std::uint64_t process);
   WindowPlan window_plan(std::uint64_t begin) const;
   void try_to_begin(Process& process);
   bool work();
@@ -74,11 +84,17 @@ class Server {
   bool fences_;
   double ns_per_stamp_ = 1;
   std::uint64_t backlog_words_;
-  FileDescriptor listener_;
+  std::vector<FileDescriptor> listeners_;
   bool input_open_ = true;
   bool summary_printed_ = false;
   std::uint64_t next_key_;
+  std::string recording_;          ///< as journal::Header::recording
   std::uint64_t first_begin_ = 0;  ///< stamp of the first process's handshake
+  std::uint64_t next_process_ = 1;
+  std::uint64_t first_process_ = 0;  ///< the first that records malloc
+  std::set<pid_t> recorded_pids_;
+  std::map<pid_t, std::string> to_come_;     ///< programs that were to begin in these processes
+  std::vector<std::string> ended_journals_;  ///< of all but the first process
   JournalNames names_;
   Forks forks_;
   std::list<Process> processes_;

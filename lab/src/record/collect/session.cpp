@@ -15,43 +15,64 @@
 
 namespace blockyard::record {
 
-SharedRegion::SharedRegion(std::uint32_t slots, std::uint64_t ring_words) : bytes_(region_bytes(slots, ring_words)) {
+SharedRegion::SharedRegion(const Layout& layout) : layout_(layout) {
   // Sized here and not in the program, which may run under a file-size limit. Memory is taken only as rings fill.
   file_ = memfd_create("blockyard-rings", MFD_CLOEXEC);
-  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(bytes_)) != 0) {
+  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(layout.bytes())) != 0) {
     throw std::system_error(errno, std::generic_category(), "memory for the rings");
   }
-  void* base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  void* base = mmap(nullptr, layout.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (base == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mapping the rings");
   region_.base = static_cast<std::byte*>(base);
   auto* control = new (base) Control;
-  control->slot_count = slots;
-  control->ring_words = ring_words;
+  control->slot_count = layout.slot_count;
+  control->large_count = layout.large_count;
+  control->small_words = layout.small_words;
+  control->large_words = layout.large_words;
 }
 
 SharedRegion::~SharedRegion() {
-  if (region_.base != nullptr) munmap(region_.base, bytes_);
+  if (region_.base != nullptr) munmap(region_.base, layout_.bytes());
   if (file_ >= 0) close(file_);
 }
 
-void SharedRegion::discard_ring(std::uint32_t slot) {
-  const auto offset = static_cast<off_t>(reinterpret_cast<std::byte*>(region_.ring(slot)) - region_.base);
-  const auto bytes = static_cast<off_t>(region_.control().ring_words * sizeof(std::uint64_t));
+void SharedRegion::discard(std::uint64_t offset, std::uint64_t bytes) {
   // Best effort: a kernel that can't punch holes keeps the memory.
-  static_cast<void>(fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0);
+  static_cast<void>(fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                              static_cast<off_t>(bytes)) == 0);
+}
+
+void SharedRegion::discard_rings(std::uint32_t slot) {
+  discard(layout_.slot_at(slot) + page_bytes, layout_.slot_bytes() - page_bytes);
+  const std::uint32_t large = region_.slot(slot).large.load();
+  if (large != 0) discard(layout_.large_at(large - 1), layout_.large_bytes());
 }
 
 Session::Session(SessionSettings settings)
     : settings_(std::move(settings)),
-      shared_(settings_.slots, settings_.ring_words),
+      shared_(settings_.layout),
       first_name_(thread_name(settings_.pid, static_cast<std::uint64_t>(settings_.pid))),
+      unseen_(settings_.output.header.program, settings_.hooked, settings_.unhooked),
       rings_(shared_.region(), 0, settings_.begin),
-      interpreter_(settings_.output, settings_.plan, threads_) {
+      interpreter_(output_settings(), settings_.plan, threads_) {
+  unseen_.look(settings_.pid);
   interpreter_.on_engine_closed = [this](bool complete) {
     Control& control = shared_.region().control();
     control.engine_failed.store(complete ? 0 : 1);
     control.engine_closed.fetch_add(1);
   };
+}
+
+OutputSettings Session::output_settings() const {
+  OutputSettings output = settings_.output;
+  output.unseen = [this] { return unseen(); };
+  return output;
+}
+
+std::vector<std::string> Session::unseen() const {
+  // An engine that reports its own blocks records nothing of malloc.
+  if (settings_.output.path.empty()) return {};
+  return unseen_.sentences(interpreter_.allocations(), interpreter_.most_live_bytes(), settings_.is_fresh && dead_);
 }
 
 void Session::begin(const ForkSnapshot* inherited) {
@@ -64,7 +85,6 @@ void Session::begin(const ForkSnapshot* inherited) {
 
 std::size_t Session::drain(std::uint64_t now) {
   if (!begun_) return 0;
-  shared_.region().control().heartbeat.fetch_add(1, std::memory_order_relaxed);
   const std::size_t words = rings_.drain(now, dead_);
   adopt_new_threads();
   for (const std::uint32_t thread : rings_.take_ended_threads()) interpreter_.thread_ended(thread);
@@ -72,6 +92,7 @@ std::size_t Session::drain(std::uint64_t now) {
 }
 
 std::size_t Session::merge_some(std::size_t budget) {
+  shared_.region().control().heartbeat.fetch_add(1, std::memory_order_relaxed);
   if (!begun_) return 0;
   const std::vector<Lane*> lanes = rings_.lanes();
   const std::size_t merged = merge(lanes, rings_.watermark(), budget, interpreter_);
@@ -118,11 +139,12 @@ void Session::read_name(std::uint32_t thread) {
 }
 
 void Session::housekeep() {
+  if (!dead_) unseen_.look(settings_.pid);
   if (settings_.same_namespace && !dead_) {
     std::erase_if(running_, [&](std::uint32_t thread) { return !thread_exists(settings_.pid, threads_[thread].tid); });
     for (const std::uint32_t thread : running_) read_name(thread);
     const auto is_gone = [&](std::uint32_t tid) { return !thread_exists(settings_.pid, tid); };
-    rings_.release_slots(is_gone, [this](std::uint32_t slot) { shared_.discard_ring(slot); });
+    rings_.release_slots(is_gone, [this](std::uint32_t slot) { shared_.discard_rings(slot); });
   }
   interpreter_.flush();
 }

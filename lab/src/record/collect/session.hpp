@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "record/collect/interpreter.hpp"
 #include "record/collect/merge.hpp"
 #include "record/collect/rings.hpp"
+#include "record/collect/unseen.hpp"
 
 namespace blockyard::record {
 
@@ -25,19 +27,20 @@ struct ForkSnapshot {
 class SharedRegion {
  public:
   /// Throws std::system_error.
-  SharedRegion(std::uint32_t slots, std::uint64_t ring_words);
+  explicit SharedRegion(const Layout& layout);
   ~SharedRegion();
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
   Region region() const { return region_; }
   int file() const { return file_; }
-  std::uint64_t bytes() const { return bytes_; }
-  /// Returns a ring's memory to the system.
-  void discard_ring(std::uint32_t slot);
+  /// Returns the memory of a slot's rings to the system.
+  void discard_rings(std::uint32_t slot);
 
  private:
+  void discard(std::uint64_t offset, std::uint64_t bytes);
+
+  Layout layout_;
   int file_ = -1;
-  std::uint64_t bytes_ = 0;
   Region region_;
 };
 
@@ -46,8 +49,10 @@ struct SessionSettings {
   bool same_namespace = true;  ///< the program's thread ids are those that /proc shows here
   std::uint64_t key = 0;
   std::uint64_t begin = 0;  ///< stamp of the handshake: nothing was recorded before
-  std::uint32_t slots = 4096;
-  std::uint64_t ring_words = 1 << 19;
+  Layout layout{0, 0, 0, 0};
+  std::set<std::string> hooked;  ///< as Unseen has it
+  std::string unhooked;          ///< the same
+  bool is_fresh = true;          ///< no forked child
   OutputSettings output;
   WindowPlan plan;
 };
@@ -77,6 +82,8 @@ class Session {
   const SessionSettings& settings() const { return settings_; }
   const SharedRegion& shared() const { return shared_; }
   Interpreter& interpreter() { return interpreter_; }
+  /// What the recorder could not see of the program, so far.
+  std::vector<std::string> unseen() const;
   const std::vector<ThreadFacts>& threads() const { return threads_; }
   std::size_t queued_words() const { return rings_.queued_words(); }
   bool slots_are_short() const { return rings_.slots_are_short(); }
@@ -85,6 +92,7 @@ class Session {
   std::uint64_t waited() const { return rings_.waited(); }
 
  private:
+  OutputSettings output_settings() const;
   void adopt_new_threads();
   void read_name(std::uint32_t thread);
 
@@ -93,6 +101,7 @@ class Session {
   std::vector<ThreadFacts> threads_;
   std::vector<std::uint32_t> running_;  ///< threads that may still change their name
   std::string first_name_;              ///< the name that threads have until somebody names them
+  Unseen unseen_;
   Rings rings_;
   Interpreter interpreter_;
   std::uint32_t toggles_seen_ = 0;

@@ -16,20 +16,21 @@
 namespace blockyard::record {
 namespace {
 
-sockaddr_un abstract_address(const std::string& name, socklen_t& bytes) {
+sockaddr_un address_of(const std::string& name, bool is_abstract, socklen_t& bytes) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (name.empty() || name.size() + 1 > sizeof address.sun_path) throw journal::Error("the socket's name is too long");
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const std::size_t leading_nul = is_abstract ? 1 : 0;
+  std::memcpy(address.sun_path + leading_nul, name.data(), name.size());
   bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   return address;
 }
 
 }  // namespace
 
-FileDescriptor listen_at(const std::string& name) {
+FileDescriptor listen_at(const std::string& name, bool is_abstract) {
   socklen_t bytes = 0;
-  const sockaddr_un address = abstract_address(name, bytes);
+  const sockaddr_un address = address_of(name, is_abstract, bytes);
   FileDescriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.is_open() || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||
       listen(listener.get(), 1024) != 0) {

@@ -11,8 +11,8 @@
 
 namespace blockyard::record {
 
-/// Listens on an abstract name. Throws journal::Error.
-FileDescriptor listen_at(const std::string& name);
+/// Listens at a path, or at an abstract name. Throws journal::Error.
+FileDescriptor listen_at(const std::string& name, bool is_abstract);
 
 /// The next program that waits at `listener`; none when there are no more. Does not block.
 FileDescriptor accept_program(const FileDescriptor& listener);

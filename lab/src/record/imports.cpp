@@ -1,0 +1,197 @@
+#include "record/imports.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+#include <elf.h>
+#include <sys/mman.h>
+
+#include "record/channel.hpp"
+
+namespace blockyard::record {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned import_types[] = {R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_64, R_X86_64_RELATIVE};
+#elif defined(__aarch64__)
+constexpr unsigned import_types[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, R_AARCH64_ABS64, R_AARCH64_RELATIVE};
+#endif
+
+constexpr std::uint64_t down_to_page(std::uint64_t address) { return address & ~std::uint64_t{page_bytes - 1}; }
+
+bool is_import(const ElfW(Rela) & relocation) {
+  for (const unsigned type : import_types) {
+    if (ELF64_R_TYPE(relocation.r_info) == type) return true;
+  }
+  return false;
+}
+
+// Whether the loader has write-protected the place.
+bool is_protected(const dl_phdr_info& object, std::uint64_t address) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uint64_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_GNU_RELRO && address >= down_to_page(begin) && address < begin + segment.p_memsz)
+      return true;
+  }
+  return false;
+}
+
+bool is_writable(const dl_phdr_info& object, std::uint64_t address) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uint64_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0 && address >= begin &&
+        address + sizeof(void*) <= begin + segment.p_memsz)
+      return true;
+  }
+  return false;
+}
+
+void* const* find(std::span<const Redirection> redirections, void* from) {
+  for (const Redirection& one : redirections) {
+    if (one.from == from) return &one.to;
+  }
+  return nullptr;
+}
+
+std::size_t rewrite_table(const dl_phdr_info& object, const ElfW(Rela) * table, std::size_t count,
+                          std::span<const Redirection> redirections) {
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_import(table[i])) continue;
+    const std::uint64_t place = object.dlpi_addr + table[i].r_offset;
+    if (place % sizeof(void*) != 0 || !is_writable(object, place)) continue;
+    void** const slot = reinterpret_cast<void**>(place);
+    void* const* to = find(redirections, __atomic_load_n(slot, __ATOMIC_RELAXED));
+    if (to == nullptr) continue;
+    void* const page = reinterpret_cast<void*>(down_to_page(place));
+    const bool was_protected = is_protected(object, place);
+    if (was_protected && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) continue;
+    __atomic_store_n(slot, *to, __ATOMIC_RELEASE);
+    if (was_protected) mprotect(page, page_bytes, PROT_READ);
+    ++changed;
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirection> redirections) {
+  const ElfW(Dyn)* entry = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+      entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+  }
+  std::uint64_t tables[2] = {};  // of data, of calls
+  std::uint64_t bytes[2] = {};
+  for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    const std::uint64_t value = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_RELA) tables[0] = value;
+    if (entry->d_tag == DT_RELASZ) bytes[0] = value;
+    if (entry->d_tag == DT_JMPREL) tables[1] = value;
+    if (entry->d_tag == DT_PLTRELSZ) bytes[1] = value;
+  }
+  std::size_t changed = 0;
+  for (int i = 0; i < 2; ++i) {
+    if (tables[i] == 0) continue;
+    // The loader relocates these pointers in place, except in the kernel's own object.
+    const std::uint64_t at = tables[i] < object.dlpi_addr ? tables[i] + object.dlpi_addr : tables[i];
+    changed +=
+        rewrite_table(object, reinterpret_cast<const ElfW(Rela)*>(at), bytes[i] / sizeof(ElfW(Rela)), redirections);
+  }
+  return changed;
+}
+
+#if defined(__x86_64__)
+
+namespace {
+
+constexpr std::size_t bridge_bytes = 16;
+
+// A page within reach of all of [begin, end), or nullptr.
+std::byte* page_near(std::uint64_t begin, std::uint64_t end) {
+  constexpr std::uint64_t reach = (std::uint64_t{1} << 31) - (std::uint64_t{1} << 20);
+  constexpr std::uint64_t step = std::uint64_t{1} << 16;
+  if (end - begin > reach / 2) return nullptr;
+  const std::uint64_t lowest = end > reach ? end - reach : step;
+  // Below: above, a program's heap grows.
+  for (std::uint64_t at = down_to_page(begin) - step; at > lowest && at < begin; at -= step) {
+    void* page = mmap(reinterpret_cast<void*>(at), page_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (page == reinterpret_cast<void*>(at)) return static_cast<std::byte*>(page);
+    if (page != MAP_FAILED) munmap(page, page_bytes);
+  }
+  return nullptr;
+}
+
+// jmp *(%rip), and behind it where to.
+void build_bridge(std::byte* at, void* to) {
+  constexpr unsigned char jump[] = {0xff, 0x25, 0x02, 0x00, 0x00, 0x00, 0x0f, 0x0b};
+  std::memcpy(at, jump, sizeof jump);
+  std::memcpy(at + sizeof jump, &to, sizeof to);
+}
+
+// A call or a jump is one byte and the distance from behind it. That some other four bytes are just the distance to an
+// allocation function, behind just such a byte, happens once in 2^39 places.
+std::size_t rewrite_segment(unsigned char* begin, unsigned char* end, std::span<const Redirection> redirections,
+                            const std::byte* bridges) {
+  std::size_t changed = 0;
+  for (unsigned char* at = begin; at + 5 <= end; ++at) {
+    if (*at != 0xe8 && *at != 0xe9) continue;
+    std::int32_t distance = 0;
+    std::memcpy(&distance, at + 1, sizeof distance);
+    void* const target = at + 5 + distance;
+    for (std::size_t i = 0; i < redirections.size(); ++i) {
+      if (redirections[i].from != target) continue;
+      const auto to = reinterpret_cast<const unsigned char*>(bridges + i * bridge_bytes) - (at + 5);
+      distance = static_cast<std::int32_t>(to);
+      std::memcpy(at + 1, &distance, sizeof distance);
+      ++changed;
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::size_t rewrite_calls(const dl_phdr_info& object, std::span<const Redirection> redirections) {
+  if (redirections.size() * bridge_bytes > page_bytes) return 0;
+  std::uint64_t begin = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  const auto for_code = [&](auto&& visit) {
+    for (int i = 0; i < object.dlpi_phnum; ++i) {
+      const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+      const std::uint64_t from = object.dlpi_addr + segment.p_vaddr;
+      visit(from, from + segment.p_memsz);
+    }
+  };
+  for_code([&](std::uint64_t from, std::uint64_t to) {
+    if (from < begin) begin = from;
+    if (to > end) end = to;
+  });
+  if (begin >= end) return 0;
+  std::byte* const bridges = page_near(begin, end);
+  if (bridges == nullptr) return 0;
+  for (std::size_t i = 0; i < redirections.size(); ++i) build_bridge(bridges + i * bridge_bytes, redirections[i].to);
+  if (mprotect(bridges, page_bytes, PROT_READ | PROT_EXEC) != 0) return 0;
+  std::size_t changed = 0;
+  for_code([&](std::uint64_t from, std::uint64_t to) {
+    void* const first = reinterpret_cast<void*>(down_to_page(from));
+    const std::size_t bytes = to - down_to_page(from);
+    if (mprotect(first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return;
+    changed += rewrite_segment(reinterpret_cast<unsigned char*>(from), reinterpret_cast<unsigned char*>(to),
+                               redirections, bridges);
+    mprotect(first, bytes, PROT_READ | PROT_EXEC);
+  });
+  return changed;
+}
+
+#else
+
+std::size_t rewrite_calls(const dl_phdr_info&, std::span<const Redirection>) { return 0; }
+
+#endif
+
+}  // namespace blockyard::record

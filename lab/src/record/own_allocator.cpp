@@ -1,0 +1,388 @@
+#include "record/own_allocator.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/hooks.hpp"
+#include "record/imports.hpp"
+#include "record/symbols.hpp"
+
+namespace blockyard::record {
+namespace {
+
+// ------------------------------------------------------------------------------------------------- the functions
+
+/// A function of an allocator: what it is called behind the allocator's prefix, the real one, and the hook.
+struct Function {
+  const char* name;
+  void* real;
+  void* hook;
+};
+
+template <typename Pointer>
+Pointer real_of(unsigned index);
+
+// The order of `functions`.
+enum Index : unsigned {
+  malloc_,
+  free_,
+  calloc_,
+  realloc_,
+  posix_memalign_,
+  aligned_alloc_,
+  memalign_,
+  valloc_,
+  pvalloc_,
+  mallocx_,
+  rallocx_,
+  dallocx_,
+  sdallocx_,
+  zalloc_,
+  malloc_aligned_,
+  zalloc_aligned_,
+  realloc_aligned_,
+  free_size_,
+  free_aligned_,
+  free_size_aligned_,
+};
+
+using Allocate = void* (*)(std::size_t);
+using AllocateTwo = void* (*)(std::size_t, std::size_t);
+using Free = void (*)(void*);
+
+void* own_malloc(std::size_t size) {
+  return allocate(RecordKind::allocate, size, 0, BLOCKYARD_FRAME, [=] { return real_of<Allocate>(malloc_)(size); });
+}
+void own_free(void* block) {
+  release(block, BLOCKYARD_FRAME, [=] { real_of<Free>(free_)(block); });
+}
+void* own_calloc(std::size_t count, std::size_t size) {
+  return allocate(RecordKind::allocate_zeroed, count * size, 0, BLOCKYARD_FRAME,
+                  [=] { return real_of<AllocateTwo>(calloc_)(count, size); });
+}
+void* own_realloc(void* block, std::size_t size) {
+  return reallocate(block, size, BLOCKYARD_FRAME,
+                    [=] { return real_of<void* (*)(void*, std::size_t)>(realloc_)(block, size); });
+}
+int own_posix_memalign(void** result, std::size_t alignment, std::size_t size) {
+  int error = 0;
+  allocate(RecordKind::allocate_aligned, size, alignment, BLOCKYARD_FRAME, [&]() -> void* {
+    error = real_of<int (*)(void**, std::size_t, std::size_t)>(posix_memalign_)(result, alignment, size);
+    return error == 0 ? *result : nullptr;
+  });
+  return error;
+}
+template <Index index>
+void* own_aligned(std::size_t alignment, std::size_t size) {
+  return allocate(RecordKind::allocate_aligned, size, alignment, BLOCKYARD_FRAME,
+                  [=] { return real_of<AllocateTwo>(index)(alignment, size); });
+}
+template <Index index>
+void* own_page_aligned(std::size_t size) {
+  return allocate(RecordKind::allocate_aligned, size, page_bytes, BLOCKYARD_FRAME,
+                  [=] { return real_of<Allocate>(index)(size); });
+}
+
+// jemalloc's, whose flags have the alignment's logarithm in six bits, and zeroing in the next.
+std::size_t alignment_of(int flags) { return (flags & 63) == 0 ? 0 : std::size_t{1} << (flags & 63); }
+void* own_mallocx(std::size_t size, int flags) {
+  const std::size_t alignment = alignment_of(flags);
+  const RecordKind kind = alignment != 0        ? RecordKind::allocate_aligned
+                          : (flags & 0x40) != 0 ? RecordKind::allocate_zeroed
+                                                : RecordKind::allocate;
+  return allocate(kind, size, alignment, BLOCKYARD_FRAME,
+                  [=] { return real_of<void* (*)(std::size_t, int)>(mallocx_)(size, flags); });
+}
+void* own_rallocx(void* block, std::size_t size, int flags) {
+  return reallocate(block, size, BLOCKYARD_FRAME,
+                    [=] { return real_of<void* (*)(void*, std::size_t, int)>(rallocx_)(block, size, flags); });
+}
+void own_dallocx(void* block, int flags) {
+  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, int)>(dallocx_)(block, flags); });
+}
+void own_sdallocx(void* block, std::size_t size, int flags) {
+  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, std::size_t, int)>(sdallocx_)(block, size, flags); });
+}
+
+// mimalloc's.
+void* own_zalloc(std::size_t size) {
+  return allocate(RecordKind::allocate_zeroed, size, 0, BLOCKYARD_FRAME,
+                  [=] { return real_of<Allocate>(zalloc_)(size); });
+}
+template <Index index>
+void* own_size_aligned(std::size_t size, std::size_t alignment) {
+  return allocate(RecordKind::allocate_aligned, size, alignment, BLOCKYARD_FRAME,
+                  [=] { return real_of<AllocateTwo>(index)(size, alignment); });
+}
+void* own_realloc_aligned(void* block, std::size_t size, std::size_t alignment) {
+  return reallocate(block, size, BLOCKYARD_FRAME, [=] {
+    return real_of<void* (*)(void*, std::size_t, std::size_t)>(realloc_aligned_)(block, size, alignment);
+  });
+}
+template <Index index>
+void own_free_with(void* block, std::size_t fact) {
+  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, std::size_t)>(index)(block, fact); });
+}
+void own_free_size_aligned(void* block, std::size_t size, std::size_t alignment) {
+  release(block, BLOCKYARD_FRAME,
+          [=] { real_of<void (*)(void*, std::size_t, std::size_t)>(free_size_aligned_)(block, size, alignment); });
+}
+
+template <typename Hook>
+void* address(Hook* hook) {
+  return reinterpret_cast<void*>(hook);
+}
+
+Function functions[] = {
+    {"malloc", nullptr, address(own_malloc)},
+    {"free", nullptr, address(own_free)},
+    {"calloc", nullptr, address(own_calloc)},
+    {"realloc", nullptr, address(own_realloc)},
+    {"posix_memalign", nullptr, address(own_posix_memalign)},
+    {"aligned_alloc", nullptr, address(own_aligned<aligned_alloc_>)},
+    {"memalign", nullptr, address(own_aligned<memalign_>)},
+    {"valloc", nullptr, address(own_page_aligned<valloc_>)},
+    {"pvalloc", nullptr, address(own_page_aligned<pvalloc_>)},
+    {"mallocx", nullptr, address(own_mallocx)},
+    {"rallocx", nullptr, address(own_rallocx)},
+    {"dallocx", nullptr, address(own_dallocx)},
+    {"sdallocx", nullptr, address(own_sdallocx)},
+    {"zalloc", nullptr, address(own_zalloc)},
+    {"malloc_aligned", nullptr, address(own_size_aligned<malloc_aligned_>)},
+    {"zalloc_aligned", nullptr, address(own_size_aligned<zalloc_aligned_>)},
+    {"realloc_aligned", nullptr, address(own_realloc_aligned)},
+    {"free_size", nullptr, address(own_free_with<free_size_>)},
+    {"free_aligned", nullptr, address(own_free_with<free_aligned_>)},
+    {"free_size_aligned", nullptr, address(own_free_size_aligned)},
+};
+constexpr std::size_t function_count = sizeof functions / sizeof functions[0];
+static_assert(function_count == free_size_aligned_ + 1);
+
+template <typename Pointer>
+Pointer real_of(unsigned index) {
+  return reinterpret_cast<Pointer>(functions[index].real);
+}
+
+// ------------------------------------------------------------------------------------------------- finding them
+
+/// An object, by where it was loaded.
+struct Wanted {
+  const void* inside;  ///< an address in it; nullptr: the first object, which is the program
+  std::size_t changed = 0;
+};
+
+bool contains(const dl_phdr_info& object, const void* address) {
+  const auto wanted = reinterpret_cast<std::uint64_t>(address);
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uint64_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && wanted >= begin && wanted < begin + segment.p_memsz) return true;
+  }
+  return false;
+}
+
+int index_of(const char* name) {
+  for (std::size_t i = 0; i < function_count; ++i) {
+    if (std::strcmp(functions[i].name, name) == 0) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// The allocators that Rust's crates and C programs link in, by the prefix of their names.
+constexpr const char* prefixes[] = {"_rjem_", "je_", "mi_", "rp", "tc_"};
+
+/// The program's file, for its symbol table: the loader does not map that.
+class SymbolTable {
+ public:
+  SymbolTable() {
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat facts {};
+    if (file >= 0 && fstat(file, &facts) == 0 && facts.st_size > 0) {
+      bytes_ = static_cast<std::size_t>(facts.st_size);
+      void* memory = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
+      if (memory != MAP_FAILED) base_ = static_cast<const std::byte*>(memory);
+    }
+    if (file >= 0) close(file);
+    if (base_ != nullptr) find();
+  }
+  ~SymbolTable() {
+    if (base_ != nullptr) munmap(const_cast<std::byte*>(base_), bytes_);
+  }
+  SymbolTable(const SymbolTable&) = delete;
+  SymbolTable& operator=(const SymbolTable&) = delete;
+
+  /// Finds the functions of the allocator with this prefix. `bias` is what the loader added. Whether it has malloc and
+  /// free.
+  bool find_allocator(const char* prefix, std::uint64_t bias) const {
+    const std::size_t length = std::strlen(prefix);
+    for (std::size_t i = 0; i < count_; ++i) {
+      const ElfW(Sym)& symbol = symbols_[i];
+      if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings_bytes_)
+        continue;
+      const char* const name = strings_ + symbol.st_name;
+      if (std::strncmp(name, prefix, length) != 0) continue;
+      const int index = index_of(name + length);
+      if (index >= 0) functions[index].real = reinterpret_cast<void*>(bias + symbol.st_value);
+    }
+    const bool gives = functions[malloc_].real != nullptr || functions[mallocx_].real != nullptr;
+    const bool takes = functions[free_].real != nullptr || functions[sdallocx_].real != nullptr;
+    if (gives && takes) return true;
+    for (Function& function : functions) function.real = nullptr;
+    return false;
+  }
+
+ private:
+  template <typename Record>
+  const Record* at(std::uint64_t offset, std::uint64_t count) const {
+    if (offset > bytes_ || count > (bytes_ - offset) / sizeof(Record)) return nullptr;
+    return reinterpret_cast<const Record*>(base_ + offset);
+  }
+
+  void find() {
+    const auto* header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return;
+    const auto* sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    for (unsigned i = 0; sections != nullptr && i < header->e_shnum; ++i) {
+      if (sections[i].sh_type != SHT_SYMTAB || sections[i].sh_link >= header->e_shnum) continue;
+      const ElfW(Shdr)& strings = sections[sections[i].sh_link];
+      const std::uint64_t count = sections[i].sh_size / sizeof(ElfW(Sym));
+      symbols_ = at<ElfW(Sym)>(sections[i].sh_offset, count);
+      strings_ = at<char>(strings.sh_offset, strings.sh_size);
+      strings_bytes_ = strings.sh_size;
+      if (symbols_ != nullptr && strings_ != nullptr && strings_bytes_ != 0 && strings_[strings_bytes_ - 1] == '\0')
+        count_ = count;
+    }
+  }
+
+  const std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+  const ElfW(Sym) * symbols_ = nullptr;
+  std::size_t count_ = 0;
+  const char* strings_ = nullptr;
+  std::size_t strings_bytes_ = 0;
+};
+
+int take_bias(dl_phdr_info* object, std::size_t, void* bias) {
+  *static_cast<std::uint64_t*>(bias) = object->dlpi_addr;
+  return 1;  // the first is the program
+}
+
+bool find_linked_in() {
+  std::uint64_t bias = 0;
+  dl_iterate_phdr(take_bias, &bias);
+  const SymbolTable table;
+  for (const char* prefix : prefixes) {
+    if (table.find_allocator(prefix, bias)) return true;
+  }
+  return false;
+}
+
+// ------------------------------------------------------------------------------------------------- changing calls
+
+Redirection redirections[2 * function_count];
+std::size_t redirection_count = 0;
+
+void redirect(void* from, void* to) {
+  if (from != nullptr && from != to) redirections[redirection_count++] = {from, to};
+}
+
+bool is_ours(const dl_phdr_info& object) { return contains(object, reinterpret_cast<const void*>(&index_of)); }
+
+int rewrite(dl_phdr_info* object, std::size_t, void* data) {
+  auto& wanted = *static_cast<Wanted*>(data);
+  if (is_ours(*object)) return 0;
+  wanted.changed += rewrite_imports(*object, {redirections, redirection_count});
+  if (contains(*object, wanted.inside)) wanted.changed += rewrite_calls(*object, {redirections, redirection_count});
+  return 0;
+}
+
+// Which objects were looked at: a hash table of where they begin. Full, it looks again at those that it has no room for.
+constexpr std::size_t most_known = 512;
+std::uint64_t known[most_known];
+unsigned long long additions = 0;  // of objects, as the loader counts them
+
+bool is_new(std::uint64_t begin) {
+  for (std::size_t probe = 0; probe < 8; ++probe) {
+    std::uint64_t& entry = known[((begin >> 12) * 0x9e3779b1u + probe) % most_known];
+    if (entry == begin) return false;
+    if (entry != 0) continue;
+    entry = begin;
+    return true;
+  }
+  return true;
+}
+
+int rewrite_new(dl_phdr_info* object, std::size_t, void*) {
+  additions = object->dlpi_adds;
+  if (!is_ours(*object) && is_new(object->dlpi_addr)) rewrite_imports(*object, {redirections, redirection_count});
+  return 0;
+}
+
+int note(dl_phdr_info* object, std::size_t, void*) {
+  additions = object->dlpi_adds;
+  is_new(object->dlpi_addr);
+  return 0;
+}
+
+int has_additions(dl_phdr_info* object, std::size_t, void*) { return object->dlpi_adds != additions ? 1 : -1; }
+
+}  // namespace
+
+bool hook_own_allocator(char (&name)[64]) {
+  dl_iterate_phdr(note, nullptr);  // what is loaded at the start reaches the hooks by the loader's rules
+  const FoundSymbol behind = find_next("malloc");
+  const FoundSymbol first = find_anywhere("malloc");
+  Wanted wanted{nullptr};
+  if (first.address != nullptr && first.address != behind.address) {
+    const char* slash = std::strrchr(first.object, '/');
+    std::strncpy(name, first.object[0] == '\0' ? "." : (slash == nullptr ? first.object : slash + 1), sizeof name - 1);
+    for (Function& function : functions) {
+      const FoundSymbol found = find_anywhere(function.name);
+      if (found.address != nullptr && std::strcmp(found.object, first.object) == 0) function.real = found.address;
+    }
+    wanted.inside = first.address;
+  } else if (find_linked_in()) {
+    name[0] = '.';
+    wanted.inside = functions[free_].real != nullptr ? functions[free_].real : functions[sdallocx_].real;
+  } else {
+    return true;
+  }
+  for (const Function& function : functions) redirect(function.real, function.hook);
+  dl_iterate_phdr(rewrite, &wanted);
+  return wanted.changed > 0;
+}
+
+void hook_new_objects() {
+  if (dl_iterate_phdr(has_additions, nullptr) <= 0) return;
+  static std::uint32_t others = 0;  // another thread is at it
+  if (__atomic_exchange_n(&others, 1u, __ATOMIC_ACQUIRE) != 0) return;
+  const std::uint32_t was_busy = self.busy;
+  self.busy = 1;
+  static bool complete = false;
+  if (!complete) {
+    complete = true;
+    // With RTLD_DEEPBIND an object reaches what is behind the hooks.
+#define BLOCKYARD_REDIRECT(name, result, parameters) \
+  redirect(reinterpret_cast<void*>(real.name), reinterpret_cast<void*>(static_cast<result(*) parameters>(&::name)));
+    BLOCKYARD_REAL_FUNCTIONS(BLOCKYARD_REDIRECT)
+#undef BLOCKYARD_REDIRECT
+  }
+  dl_iterate_phdr(rewrite_new, nullptr);
+  self.busy = was_busy;
+  __atomic_store_n(&others, 0u, __ATOMIC_RELEASE);
+}
+
+void forget_objects() {
+  for (std::uint64_t& entry : known) entry = 0;
+}
+
+}  // namespace blockyard::record
