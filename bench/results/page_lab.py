@@ -63,6 +63,36 @@ def _record(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
     )
     limit, mine = targets["tag_ns"], figures["tag_ns"]["no recorder"]
     yield "A tag's push or pop, nothing recording", f"{limit} ns", f"{mine:.2f} ns", mine <= limit, ""
+    for stacks, found in figures.get("hot_ns", {}).items():
+        mine, bare, peer = (
+            found[name] - found["alone"] if name in found else None
+            for name in ("recorded", "without stacks", "heaptrack")
+        )
+        yield (
+            f"A program that never pauses, stacks {stacks}: added per event; without stacks",
+            "",
+            f"{three(mine)}; {three(bare)} ns",
+            True,
+            "" if peer is None else f"heaptrack {three(peer)} ns",
+        )
+    for what, found in figures.get("threads_s", {}).items():
+        peer = found.get("heaptrack")
+        yield (
+            f"{what[0].upper()}{what[1:]}, in all",
+            "" if peer is None else "heaptrack's",
+            f"{three(found['recorded'])} s",
+            peer is None or found["recorded"] <= peer,
+            f"heaptrack {three(peer)} s, alone {three(found['alone'])} s" if peer else "",
+        )
+    for what, found in figures.get("processes_s", {}).items():
+        peer = found.get("heaptrack")
+        yield (
+            f"{what}, names found, in all",
+            "3 times alone and 5 s",
+            f"{three(found['recorded'])} s",
+            found["recorded"] <= 3 * found["alone"] + 5,
+            f"alone {three(found['alone'])} s" + (f", heaptrack {three(peer)} s" if peer else ""),
+        )
 
 
 def _unwind(data: Data, targets: dict[str, Any]) -> Iterable[Row]:

@@ -1,7 +1,9 @@
 # The component `wheel`: the native parts, all in one folder, for the Python wheel (pyproject.toml).
 # The component `library` has the lab's headers and its recorder too: they are useful without Python.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/blockyard" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
-install(TARGETS blockyard_record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+# The library starts the collector, and looks for it beside itself.
+install(TARGETS blockyard_record blockyard-collect LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 
 # Every program, preload and adapter of this tree goes into the wheel: a component that adds one edits no list. What
 # only tests load is left out by lying in tests/.

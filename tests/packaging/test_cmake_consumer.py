@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,6 +68,29 @@ def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) ->
         for path in headers.rglob("*.h*")
     }
     assert {path.relative_to(installed / "include" / "blockyard") for path in installed.rglob("*.h*")} == there
+
+
+def test_an_installed_library_records_an_engines_own_blocks(installed: Path, tmp_path: Path) -> None:
+    source = tmp_path / "engine.c"
+    source.write_text("""
+#include <blockyard/journal.h>
+#include <stdlib.h>
+int main(void) {
+  by_journal_open("engine.byj");
+  void *block = malloc(64);
+  by_journal_alloc(block, 64, 16);
+  by_journal_free(block);
+  free(block);
+  return 0;
+}
+""")
+    [library] = installed.rglob("libblockyard-record.so")
+    run("cc", source, f"-I{installed / 'include'}", library, f"-Wl,-rpath,{library.parent}", "-o", tmp_path / "engine")
+    subprocess.run([tmp_path / "engine"], cwd=tmp_path, check=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "engine.byj").exists():
+        assert time.monotonic() < deadline, "no journal was written"
+        time.sleep(0.05)
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ class Recording:
         """The journals of other processes and windows, in the order of their names."""
         return [
             read(path)
-            for path in sorted(self.output.parent.glob(f"{self.output.stem}*{self.output.suffix}"))
+            for path in sorted(self.output.parent.rglob(f"{self.output.stem}*{self.output.suffix}"))
             if path != self.output
         ]
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from recorded import command, environment, record, recording
+from recorded import command, environment, program, record, recording
 
 from blockyard import native
 
@@ -117,6 +117,20 @@ def test_a_program_of_another_user_says_why_it_is_not_recorded(tmp_path):
     subprocess.run(["true"], env=environment(BLOCKYARD_RECORD=socket, LD_PRELOAD=library), check=True)
     _, said = collector.communicate()
     assert "it runs as user 0, and the recorder as user 12345" in said
+
+
+def test_an_engine_without_a_collector_hears_why_it_has_no_journal(tmp_path):
+    library = tmp_path / "libblockyard-record.so"
+    shutil.copy(native.path("libblockyard-record.so"), library)
+    engine = subprocess.run(
+        [program("engine"), tmp_path / "x.byj"],
+        env=environment(LD_PRELOAD=str(library)),
+        capture_output=True,
+        text=True,
+    )
+    assert engine.returncode == 2
+    assert "no journal is written: blockyard-collect can't be started; it must lie beside" in engine.stderr
+    assert str(tmp_path) in engine.stderr
 
 
 def test_a_ring_that_is_no_power_of_two_is_wrong_usage():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 from recorded import command, environment, program, read, record, recording, started
 
-from blockyard import native
+from blockyard import native, recording_summary
+from blockyard import recording as recording_module
 
 ROUNDS = 3000
 
@@ -83,9 +85,81 @@ def test_exec_gives_the_new_program_a_journal_of_its_own(tmp_path):
     done = recording(tmp_path / "exec.byj", program("endings"), "exec")
     assert done.exit_code == 7
     assert done.journal().kinds(900_001) == Counter(allocate=ROUNDS)
-    others = done.others()
-    assert [journal.kinds(900_001) for journal in others] == [Counter(allocate=ROUNDS)]
-    assert others[0].path.name.endswith(".2.byj")
+    assert [journal.kinds(900_001) for journal in done.others()] == [Counter(allocate=ROUNDS)]
+
+
+def test_the_file_that_was_named_is_the_last_program_that_the_first_process_became(tmp_path):
+    shims = ["sh", "-c", 'exec env sh -c \'exec "$0" return\' "$0"', program("endings")]
+    done = recording(tmp_path / "game.byj", *shims)
+    assert done.exit_code == 7
+    journal = done.journal()
+    assert journal.info["program"].endswith("record-endings")
+    assert journal.kinds(900_001) == Counter(allocate=ROUNDS)
+    assert len(done.others()) == 3, "two shells and env"
+
+
+def test_the_name_goes_back_to_the_last_program_that_recorded_anything(tmp_path):
+    static = tmp_path / "static"
+    (tmp_path / "static.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(["cc", "-static", "-o", static, tmp_path / "static.c"], check=True)
+    done = record(tmp_path / "game.byj", "sh", "-c", f"exec {static}")
+    assert Path(done.journal().info["program"]).name in ("dash", "bash", "sh")
+    assert f"{static} began without the recorder" in done.stderr and "statically" in done.stderr
+    # One that attaches and records nothing, because no window opens.
+    done = record(tmp_path / "short.byj", "sh", "-c", f"sleep 1.2; exec {program('endings')} wait & sleep 0.1; kill $!")
+    assert done.output.exists()
+
+
+def test_children_are_recorded_as_asked(tmp_path):
+    script = ["sh", "-c", "seq 3 > /dev/null; expr 1 + 1 > /dev/null; true"]
+    assert record(tmp_path / "all.byj", *script).others()
+    assert record(tmp_path / "no.byj", *script, options=("--children", "no")).others() == []
+    some = record(tmp_path / "some.byj", *script, options=("--children", "seq"))
+    assert [Path(journal.info["program"]).name for journal in some.others()] == ["seq"]
+
+
+def test_more_than_a_few_processes_have_a_folder(tmp_path):
+    done = record(tmp_path / "few.byj", "sh", "-c", "for i in 1 2 3; do (seq $i > /dev/null); done")
+    assert len(list(tmp_path.glob("few*.byj"))) == 1 + len(done.others()) and not (tmp_path / "few.processes").exists()
+    done = record(tmp_path / "many.byj", "sh", "-c", "for i in $(seq 30); do seq $i > /dev/null; done")
+    assert [path.name for path in tmp_path.glob("many*")] in (
+        ["many.byj", "many.processes"],
+        ["many.processes", "many.byj"],
+    )
+    journals = list((tmp_path / "many.processes").iterdir())
+    assert len(journals) >= 30
+    for path in journals[::20]:
+        read(path)
+    assert (
+        re.search(r"^  \d+ journals of 32 processes with ", done.stderr, re.MULTILINE)
+        or "processes that" in done.stderr
+    )
+
+
+def test_processes_are_counted_also_when_their_numbers_come_round(tmp_path):
+    summary = {
+        "images": [
+            {"pid": 7, "process": process, "program": "/bin/seq", "running": False, "journals": [journal(process)]}
+            for process in range(5)
+        ],
+        "unseen": [],
+        "clock": "cycles",
+    }
+    request = recording_module.Request(["seq"], tmp_path / "x.byj")
+    said = "\n".join(recording_summary.describe(recording_module.Outcome(request, 0, summary)))
+    assert "5 journals of 5 processes" in said
+
+
+def journal(number: int) -> dict:
+    counts = dict.fromkeys(("preamble", "allocations", "frees", "reallocates", "frames", "threads", "bytes"), 0)
+    return {"path": f"/x.{number}.byj", "events": 5, "seconds": 1.0, "error": "", **counts}
+
+
+def test_the_names_of_many_journals_are_found_together(tmp_path):
+    done = record(tmp_path / "named.byj", "sh", "-c", "for i in 1 2 3; do seq $i > /dev/null; done")
+    for one in [done.journal(), *done.others()]:
+        if one.info["stacks"]["sites"]:
+            assert one.info["stacks"]["named_addresses"], one.path
 
 
 def test_each_forked_child_gets_a_journal_that_begins_with_its_parents_blocks(tmp_path):
@@ -137,7 +211,7 @@ def test_more_processes_at_a_time_are_recorded_than_the_shells_limit_has_files_f
         check=False,
     )
     assert done.returncode == 0 and "Too many open files" not in done.stderr, done.stderr
-    assert len(list(tmp_path.glob("many*.byj"))) >= 1 + files
+    assert len(list(tmp_path.rglob("many*.byj"))) >= 1 + files
 
 
 def is_complete(path: Path) -> bool:

@@ -34,7 +34,7 @@ def test_of_many_journals_the_one_with_most_events_is_named_next(tmp_path):
     folder.mkdir()
     script = "for i in 1 2 3 4 5; do (echo $i > /dev/null); /bin/true; done; ls -lR /usr/lib > /dev/null"
     done = record(folder / "shim.byj", "bash", "-c", script)
-    largest = max(folder.glob("*.byj"), key=lambda path: events(str(path)))
+    largest = max(folder.rglob("*.byj"), key=lambda path: events(str(path)))
     assert done.stderr.splitlines()[-1] == f"next: blockyard info '{largest}'", "it can be pasted"
     assert re.search(r"^  \d+ journals of \d+ processes with [\d,]+ events in ", done.stderr, re.MULTILINE)
     assert len(done.stderr.splitlines()) < 20

@@ -11,12 +11,12 @@ PLACEHOLDER = b"by_frame_symbol_placeholder"
 MOST_NAME_BYTES = 200
 _PT_INTERP = 3
 _SHT_STRTAB, _SHT_HASH, _SHT_DYNSYM = 3, 5, 11
-_SHF_ALLOC = 2
 _SANITIZERS = {
     b"__asan_init": "AddressSanitizer",
     b"__hwasan_init": "HWAddressSanitizer",
     b"__msan_init": "MemorySanitizer",
     b"__tsan_init": "ThreadSanitizer",
+    b"__sanitizer_symbolize_code": "a sanitizer",  # also in what was stripped
 }
 
 
@@ -59,14 +59,16 @@ def read_header(path: Path) -> Header | None:
 
 
 def _sanitizer(data: bytes) -> str | None:
-    """The sanitizer whose run-time part a program has or asks for, by the names that the dynamic linker reads."""
+    """The sanitizer whose run-time part a program has or asks for, by its symbols."""
     (table,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     for at in range(table, min(table + count * size, len(data) - 63), size or 64):
-        _, kind, flags, _, begin, length = struct.unpack_from("<IIQQQQ", data, at)
-        if kind == _SHT_STRTAB and flags & _SHF_ALLOC:
-            names = data[begin : begin + length]
-            return next((name for symbol, name in _SANITIZERS.items() if b"\0" + symbol + b"\0" in names), None)
+        _, kind, _, _, begin, length = struct.unpack_from("<IIQQQQ", data, at)
+        if kind != _SHT_STRTAB:
+            continue
+        for symbol, name in _SANITIZERS.items():
+            if data.find(b"\0" + symbol + b"\0", begin, begin + length) >= 0:
+                return name
     return None
 
 

@@ -48,9 +48,7 @@ def unfit(program: Path, what: str, otherwise: str) -> str | None:
     if "musl" in Path(header.interpreter).name:
         return f"{seen} is linked with musl's C library, and {what} with glibc; link it with glibc, {otherwise}"
     if header.sanitizer is not None:
-        return (
-            f"{seen} is built with {header.sanitizer}, whose own malloc stands in front of {what}; build it without"
-        )
+        return f"{seen} is built with {header.sanitizer}, whose own malloc stands in front of {what}; build it without"
     facts = seen.stat()
     if (facts.st_mode & 0o4000 and facts.st_uid != os.geteuid()) or (
         facts.st_mode & 0o2000 and facts.st_gid != os.getegid()

@@ -121,7 +121,8 @@ def _list_journals(outcome: Outcome, journals: list[_Pair], notable: list[_Pair]
     for image, journal in shown:
         what = f"incomplete: {journal['error']}" if journal["error"] else _program(image)
         marks = f", {counted(journal['frames'], 'frame mark')}" if journal["frames"] else ""
-        yield f"  {journal['events']:>13,} events  {_name(journal, folder):<{name_width}}  {what}{marks}"
+        name = f"{_name(journal, folder):<{name_width}}"
+        yield f"  {journal['events']:>13,} events  {name}  {what}{marks}"
     if rest := len(notable) - len(shown):
         yield f"  and {rest} smaller ones, {_pattern(outcome)}"
     if empty := len(journals) - len(notable):
@@ -156,8 +157,13 @@ def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
         )
     if total("threads_refused"):
         yield (
-            f"  {_were(total('threads_refused'), 'thread')} not recorded: more than 4,096 ran at a time; the journal "
-            "lacks their events"
+            f"  {_were(total('threads_refused'), 'thread')} not recorded: more than 16,384 ran at a time, or memory "
+            "was short; the journal lacks their events"
+        )
+    if total("threads_left"):
+        yield (
+            f"  {_were(total('threads_left'), 'thread')} not recorded to the end: the program forbade them the cycle "
+            "counter or nearly all system calls (prctl)"
         )
     if total("missed_frees"):
         yield (
@@ -180,9 +186,8 @@ def _describe_unseen(outcome: Outcome, notable: list[_Pair]) -> Iterator[str]:
     )
     for sentence in list(sentences)[:_MOST_SENTENCES]:
         yield f"  {sentence}"
-    if rest := len(sentences) - _MOST_SENTENCES:
-        if rest > 0:
-            yield f"  and {counted(rest, 'sentence')} more like these: 'blockyard info' says each journal's"
+    if (rest := len(sentences) - _MOST_SENTENCES) > 0:
+        yield f"  and {counted(rest, 'sentence')} more like these: 'blockyard info' says each journal's"
     lost = Counter(program["program"] for program in outcome.summary["unseen"])
     for program, times in lost.most_common(_MOST_SENTENCES):
         why = preload.unfit(Path(program), RECORDER, OTHERWISE)

@@ -99,6 +99,15 @@ void append_mark(RecordKind kind, bool engine) {
   if (engine_ready() || hooks_ready()) append<When::before>(pack(kind, 0, engine));
 }
 
+// A caller that ignores the result, as samples do, would never learn why there is no journal.
+int refuse(int error, const char* why, const char* where) {
+  for (const char* part : {"blockyard: no journal is written: ", why, where, "\n"}) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, part, std::strlen(part));
+  }
+  errno = error;
+  return -1;
+}
+
 }  // namespace
 }  // namespace blockyard::record
 
@@ -115,19 +124,14 @@ BY_API void by_phase_mark(const char* name) { observe_phase_mark(name); }
 
 int by_journal_open(const char* path) {
   char absolute[max_text_bytes];
-  if (path == nullptr || make_absolute(path, absolute) == 0) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
+  if (path == nullptr || make_absolute(path, absolute) == 0)
+    return refuse(ENAMETOOLONG, "its path is empty or longer than 4,096 bytes", "");
   // The first event decides whether the program runs under a recorder; only where it does not is a collector started.
-  if (!engine_ready() && !hooks_ready() && !open_engine_recording()) {
-    errno = ECHILD;
-    return -1;
-  }
-  if (!engine_ready() || !change_state(EngineJournal::none, EngineJournal::open)) {
-    errno = EBUSY;
-    return -1;
-  }
+  if (!engine_ready() && !hooks_ready() && !open_engine_recording())
+    return refuse(ECHILD, "blockyard-collect can't be started; it must lie beside libblockyard-record.so, in ",
+                  own_folder());
+  if (!engine_ready() || !change_state(EngineJournal::none, EngineJournal::open))
+    return refuse(EBUSY, "another one is open", "");
   closed_before = process->mapped.control->engine_closed.load();
   record_text(RecordKind::journal_open, absolute, true);
   return 0;

@@ -117,8 +117,9 @@ struct alignas(64) Slot {
   std::atomic<std::uint64_t> large_from{
       0};  ///< where it has one: words from here on lie in it, those before in the small ring
   // The program's own.
-  Slot* next = nullptr;    ///< the slot that was mapped after this one
-  void* walker = nullptr;  ///< of the threads that had this slot; an unwind::Walker
+  Slot* next = nullptr;         ///< the slot that was mapped after this one
+  void* spare_stack = nullptr;  ///< the end of the stack on which the slot's threads walk stacks that may be small
+  void* walker = nullptr;       ///< of the threads that had this slot; an unwind::Walker
 };
 
 inline constexpr std::uint32_t most_large_rings = 64;
@@ -138,6 +139,7 @@ struct alignas(64) Control {
   std::atomic<std::uint64_t> large_free{0};              ///< a bit for each of those before that nobody has
   std::atomic<std::uint32_t> toggles{0};                 ///< times the window's signal came
   std::atomic<std::uint32_t> threads_refused{0};         ///< threads that found no slot and go unrecorded
+  std::atomic<std::uint32_t> threads_left{0};            ///< threads that may not read the cycle counter any more
   std::atomic<std::uint32_t> engine_closed{0};           ///< journals of by_journal_open() that are complete
   std::atomic<std::uint32_t> engine_failed{0};           ///< 1: one of them could not be written completely
   std::atomic<std::uint64_t> heartbeat{0};               ///< rises while the collector lives

@@ -8,8 +8,7 @@
 #include "record/own_allocator.hpp"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"
-
-#include <cstring>
+#include "record/text.hpp"
 
 namespace {
 
@@ -48,7 +47,7 @@ void* replace_frame_symbol(const char* name, void* found) {
   static const auto set_target =
       reinterpret_cast<SetTarget>(blockyard::record::find_anywhere("by_frame_stub_target").address);
   const char* chosen = blockyard::record::frame_symbol();
-  if (set_target == nullptr || chosen == nullptr || std::strcmp(chosen, name) != 0) return nullptr;
+  if (set_target == nullptr || chosen == nullptr || !blockyard::record::same_text(chosen, name)) return nullptr;
   // A search of everything loaded finds the stub itself, which will look for the function after it.
   if (are_in_one_object(found, reinterpret_cast<const void*>(set_target))) return found;
   return set_target(found);
@@ -61,7 +60,7 @@ Filtered filter(void* handle, const char* name, Lookup look_up) {
   // A caller that asks for the next definition stands in front of the function itself.
   if (handle == RTLD_NEXT || name == nullptr) return {nullptr, 0};
   const char* chosen = frame_symbol();
-  const bool is_chosen = chosen != nullptr && std::strcmp(chosen, name) == 0;
+  const bool is_chosen = chosen != nullptr && same_text(chosen, name);
   if (!is_chosen && !is_replaceable(name)) return {nullptr, 0};
   void* found = look_up();
   if (found == nullptr) return {nullptr, 1};
@@ -78,13 +77,13 @@ Filtered filter(void* handle, const char* name, Lookup look_up) {
 
 Filtered by_filter_dlsym(void* handle, const char* name) {
   if (by_real_dlsym == nullptr)
-    by_real_dlsym = reinterpret_cast<RealDlsym>(blockyard::record::find_next("dlsym").address);
+    by_real_dlsym = reinterpret_cast<RealDlsym>(blockyard::record::find_next_early("dlsym"));
   return filter(handle, name, [=] { return by_real_dlsym(handle, name); });
 }
 
 Filtered by_filter_dlvsym(void* handle, const char* name, const char* version) {
   if (by_real_dlvsym == nullptr) {
-    by_real_dlvsym = reinterpret_cast<RealDlvsym>(blockyard::record::find_next("dlvsym").address);
+    by_real_dlvsym = reinterpret_cast<RealDlvsym>(blockyard::record::find_next_early("dlvsym"));
   }
   return filter(handle, name, [=] { return by_real_dlvsym(handle, name, version); });
 }

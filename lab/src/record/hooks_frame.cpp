@@ -5,12 +5,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include "blockyard/detail/visibility.h"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"
+#include "record/text.hpp"
 
 namespace blockyard::record {
 namespace {
@@ -43,7 +43,7 @@ constexpr Known known_functions[] = {
 
 const Known* find_known(const char* name) {
   for (const Known& known : known_functions) {
-    if (std::strcmp(known.name, name) == 0) return &known;
+    if (same_text(known.name, name)) return &known;
   }
   return nullptr;
 }
@@ -51,7 +51,7 @@ const Known* find_known(const char* name) {
 // --frame-symbol is the only mark of a frame, even when it names one of these functions.
 bool marks_frames(const char* name) {
   const char* chosen = frame_symbol();
-  return chosen == nullptr || std::strcmp(chosen, name) == 0;
+  return chosen == nullptr || same_text(chosen, name);
 }
 
 Word call(const Known& known, Function real_function, Word first, Word second) {

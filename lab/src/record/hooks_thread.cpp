@@ -1,6 +1,7 @@
 // The hooks that learn thread names as soon as they are given; the collector also reads them from the kernel.
 #include <cstdarg>
 
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -47,6 +48,8 @@ BY_API int prctl(int option, ...) noexcept {
   const auto fourth = va_arg(rest, unsigned long);
   const auto fifth = va_arg(rest, unsigned long);
   va_end(rest);
+  if ((option == PR_SET_TSC && second == PR_TSC_SIGSEGV) || (option == PR_SET_SECCOMP && second == SECCOMP_MODE_STRICT))
+    leave_recording();
   const int result = real_prctl(option, second, third, fourth, fifth);
   if (option == PR_SET_NAME && result == 0 && is_recorded()) {
     char name[17] = {};

@@ -13,6 +13,7 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -79,11 +80,20 @@ class StateLock {
   ProcessState& state_;
 };
 
+// Without libc: the hooks of dlsym read the environment, too.
 void take_variable(const char* entry, const char* name, char* into, std::size_t capacity) {
-  const std::size_t length = std::strlen(name);
-  if (std::strncmp(entry, name, length) != 0 || entry[length] != '=') return;
-  const std::size_t bytes = std::strlen(entry + length + 1);
-  if (bytes < capacity) std::memcpy(into, entry + length + 1, bytes + 1);
+  for (; *name != '\0'; ++name, ++entry) {
+    if (*entry != *name) return;
+  }
+  if (*entry++ != '=') return;
+  std::size_t bytes = 0;
+  while (entry[bytes] != '\0') {
+    if (++bytes == capacity) return;
+  }
+  for (std::size_t at = 0; at <= bytes; ++at) {
+    into[at] = entry[at];
+    asm volatile("" ::: "memory");  // or the compiler calls memcpy
+  }
 }
 
 void take_variables(const char* entry) {
@@ -259,7 +269,8 @@ void decide() {
   if (state != __atomic_load_n(&process, __ATOMIC_ACQUIRE)) return;  // another thread attached meanwhile
   if (state->hooks_key != key_undecided) return;
   read_environment();
-  const int connection = socket_name[0] != '\0' ? connect_to_collector(socket_name) : -1;
+  const bool may_be_recorded = socket_name[0] != '\0' && !program_is_sanitized();
+  const int connection = may_be_recorded ? connect_to_collector(socket_name) : -1;
   if (!attach_over(connection, false)) __atomic_store_n(&process->hooks_key, key_off, __ATOMIC_RELEASE);
 }
 
@@ -313,11 +324,26 @@ void forget_reported() {
   for (ThreadState::Range& range : self.reported) range = {0, 0};
 }
 
+// A thread starts with what its creator forbade itself.
+bool may_read_cycles() {
+#if defined(__x86_64__)
+  int allowed = PR_TSC_ENABLE;
+  return syscall(SYS_prctl, PR_GET_TSC, &allowed, 0, 0, 0) != 0 || allowed == PR_TSC_ENABLE;
+#else
+  return true;
+#endif
+}
+
 // Finds the calling thread a free slot. It waits a while for slots of ended threads, but not forever: threads that have
 // a slot may be waiting for this one.
 bool register_thread(std::uint64_t key) {
   ProcessState& state = *process;
   Control& control = *state.mapped.control;
+  if (!may_read_cycles()) {
+    control.threads_left.fetch_add(1);
+    self.refused = key;
+    return false;
+  }
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   constexpr int most_attempts = 500;
   Slot* slot = nullptr;
@@ -443,9 +469,71 @@ bool wait_for_room(std::uint64_t words) {
   return !stopped;
 }
 
+namespace {
+
+#if defined(__x86_64__)
+// Calls `function(argument)` on the stack that ends at `top`.
+asm(".text\n"
+    ".type by_call_on_stack, @function\n"
+    "by_call_on_stack:\n"
+    "  .cfi_startproc\n"
+    "  endbr64\n"
+    "  push %rbp\n"
+    "  .cfi_def_cfa_offset 16\n"
+    "  .cfi_offset 6, -16\n"
+    "  mov %rsp, %rbp\n"
+    "  .cfi_def_cfa_register 6\n"
+    "  mov %rdx, %rsp\n"
+    "  mov %rdi, %rax\n"
+    "  mov %rsi, %rdi\n"
+    "  call *%rax\n"
+    "  mov %rbp, %rsp\n"
+    "  pop %rbp\n"
+    "  .cfi_def_cfa 7, 8\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
+    ".size by_call_on_stack, .-by_call_on_stack\n");
+extern "C" __attribute__((visibility("hidden"))) void by_call_on_stack(void (*function)(void*), void* argument,
+                                                                       void* top);
+#else
+inline void by_call_on_stack(void (*function)(void*), void* argument, void*) { function(argument); }
+#endif
+
+struct Walk {
+  unwind::Start start;
+  std::uint32_t node;
+};
+
+void walk_now(void* argument) {
+  auto& walk = *static_cast<Walk*>(argument);
+  walk.node = self.walker->walk(walk.start, node_sink);
+}
+
+// A fiber's stack may have a kilobyte left, a signal handler's four. A walk takes up to three.
+void walk_elsewhere(Walk& walk) {
+  void*& spare = self.producer.slot->spare_stack;
+  if (spare == nullptr) {
+    constexpr std::size_t bytes = std::size_t{32} << 10;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return;
+    spare = static_cast<std::byte*>(memory) + bytes;
+  }
+  by_call_on_stack(walk_now, &walk, spare);
+}
+
+}  // namespace
+
 std::uint32_t walk_stack(const void* frame) {
   const unwind::Start start = unwind::caller_of(frame);
-  const std::uint32_t node = self.walker->walk(start, node_sink);
+  std::uint32_t node = 0;
+  if (__builtin_expect(self.walker->is_on_own_stack(start.rsp), 1)) {
+    node = self.walker->walk(start, node_sink);
+  } else {
+    const KeepErrno keep;
+    Walk walk{start, 0};
+    walk_elsewhere(walk);
+    node = walk.node;
+  }
   if (__builtin_expect(process->verify_stacks != 0, 0) && verifier_is_loaded()) {
     const KeepErrno keep;
     verify_stack(start, *self.walker, *process->mapped.control);
@@ -459,6 +547,14 @@ void notice_unloaded() {
   self.busy = 1;
   if (process->stack_depth != 0 && (hooks_ready() || engine_ready())) withdraw_modules();
   self.busy = was_busy;
+}
+
+void leave_recording() {
+  const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);
+  if (key < first_key || self.refused == key) return;
+  process->mapped.control->threads_left.fetch_add(1);
+  self.refused = key;
+  self.key = 1;
 }
 
 void mark_frame(bool automatic) {

@@ -127,6 +127,9 @@ inline void record_free(void* block, const void* frame) {
   append_event<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)), frame);
 }
 
+/// The calling thread is about to forbid itself the cycle counter, or nearly all system calls: nothing more is recorded
+/// of it.
+void leave_recording();
 /// Some objects may have been unloaded: tells the collector which, and the walkers that they were.
 void notice_unloaded();
 /// A frame of this thread ends. Marks that the program sets itself turn automatic ones off.

@@ -2,10 +2,11 @@
 #include "record/symbols.hpp"
 
 #include <cstdint>
-#include <cstring>
 
 #include <elf.h>
 #include <link.h>
+
+#include "record/text.hpp"
 
 namespace blockyard::record {
 namespace {
@@ -19,6 +20,7 @@ struct Tables {
   const std::uint32_t* gnu_hash = nullptr;
   const std::uint32_t* hash = nullptr;
   const std::uint16_t* versions = nullptr;
+  std::size_t strings_bytes = 0;
 };
 
 std::uint32_t gnu_hash_of(const char* name) {
@@ -44,7 +46,7 @@ bool is_match(const Tables& tables, std::uint32_t index, const char* name) {
   const bool callable = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE || type == STT_OBJECT;
   // A hidden version: only programs linked long ago may bind to it.
   const bool current = tables.versions == nullptr || (tables.versions[index] & hidden_version) == 0;
-  return defined && callable && current && std::strcmp(tables.strings + symbol.st_name, name) == 0;
+  return defined && callable && current && same_text(tables.strings + symbol.st_name, name);
 }
 
 const ElfW(Sym) * find_by_gnu_hash(const Tables& tables, const char* name) {
@@ -80,17 +82,11 @@ const ElfW(Sym) * find_by_sysv_hash(const Tables& tables, const char* name) {
   return nullptr;
 }
 
-Tables tables_of(const dl_phdr_info& object) {
+Tables tables_of(ElfW(Addr) bias, const ElfW(Dyn) * entry) {
   Tables tables;
-  const ElfW(Dyn)* entry = nullptr;
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC) {
-      entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
-    }
-  }
   if (entry == nullptr) return tables;
   // The loader relocates these pointers in place, except in the kernel's own object, whose memory it can't write.
-  const auto at = [&](ElfW(Addr) value) { return value < object.dlpi_addr ? value + object.dlpi_addr : value; };
+  const auto at = [&](ElfW(Addr) value) { return value < bias ? value + bias : value; };
   for (; entry->d_tag != DT_NULL; ++entry) {
     const ElfW(Addr) value = at(entry->d_un.d_ptr);
     switch (entry->d_tag) {
@@ -99,6 +95,9 @@ Tables tables_of(const dl_phdr_info& object) {
         break;
       case DT_STRTAB:
         tables.strings = reinterpret_cast<const char*>(value);
+        break;
+      case DT_STRSZ:
+        tables.strings_bytes = entry->d_un.d_val;
         break;
       case DT_GNU_HASH:
         tables.gnu_hash = reinterpret_cast<const std::uint32_t*>(value);
@@ -116,8 +115,16 @@ Tables tables_of(const dl_phdr_info& object) {
   return tables;
 }
 
-void* find_in(const dl_phdr_info& object, const char* name) {
-  const Tables tables = tables_of(object);
+const ElfW(Dyn) * dynamic_of(const dl_phdr_info& object) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+      return reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+  }
+  return nullptr;
+}
+
+void* find_in(ElfW(Addr) bias, const ElfW(Dyn) * dynamic, const char* name) {
+  const Tables tables = tables_of(bias, dynamic);
   if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;
   const ElfW(Sym)* symbol = nullptr;
   if (tables.gnu_hash != nullptr) {
@@ -126,9 +133,13 @@ void* find_in(const dl_phdr_info& object, const char* name) {
     symbol = find_by_sysv_hash(tables, name);
   }
   if (symbol == nullptr) return nullptr;
-  void* address = reinterpret_cast<void*>(object.dlpi_addr + symbol->st_value);
+  void* address = reinterpret_cast<void*>(bias + symbol->st_value);
   if ((symbol->st_info & 0xf) == STT_GNU_IFUNC) address = reinterpret_cast<void* (*)()>(address)();
   return address;
+}
+
+void* find_in(const dl_phdr_info& object, const char* name) {
+  return find_in(object.dlpi_addr, dynamic_of(object), name);
 }
 
 bool contains(const dl_phdr_info& object, const void* address) {
@@ -169,6 +180,31 @@ FoundSymbol search_objects(const char* name, const char* except, bool only_after
 }
 
 }  // namespace
+
+void* find_next_early(const char* name) {
+  bool seen_us = false;
+  for (const link_map* object = _r_debug.r_map; object != nullptr; object = object->l_next) {
+    if (object->l_ld == _DYNAMIC) {
+      seen_us = true;
+    } else if (seen_us) {
+      void* const found = find_in(object->l_addr, object->l_ld, name);
+      if (found != nullptr) return found;
+    }
+  }
+  return nullptr;
+}
+
+bool program_is_sanitized() {
+  // Its run-time part asks for this function of the program's, which hardly any has.
+  constexpr char mark[] = "__sanitizer_symbolize_code";
+  const link_map* const program = _r_debug.r_map;
+  if (program == nullptr) return false;
+  const Tables tables = tables_of(program->l_addr, program->l_ld);
+  for (std::size_t at = 0; at + sizeof mark <= tables.strings_bytes; ++at) {
+    if (tables.strings[at] == '_' && same_text(tables.strings + at, mark)) return true;
+  }
+  return false;
+}
 
 FoundSymbol find_next(const char* name) { return search_objects(name, nullptr, true); }
 

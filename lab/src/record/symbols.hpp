@@ -15,6 +15,13 @@ struct FoundSymbol {
 /// allocates nothing.
 FoundSymbol find_next(const char* name);
 
+/// The same as find_next(), with nothing but memory that the loader wrote: it may run before libc's functions work.
+/// Objects must not be loaded or unloaded meanwhile.
+void* find_next_early(const char* name);
+
+/// Whether the program is built with a sanitizer, which has a malloc, and hooks, of its own.
+bool program_is_sanitized();
+
 /// The first definition outside this library and outside objects that define `except` (nullptr: no exception). Also
 /// finds it in objects that were loaded locally, which RTLD_NEXT does not see.
 FoundSymbol find_anywhere(const char* name, const char* except = nullptr);

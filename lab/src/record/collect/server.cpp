@@ -53,7 +53,8 @@ Server::Server(ServerSettings settings)
       names_(settings_.output) {
   if (clock_ == StampClock::cycles) ns_per_stamp_ = 1.0 / base::ticks_per_ns();
   if (settings_.connected >= 0) return;
-  for (const bool is_abstract : {false, true}) listeners_.push_back(listen_at(settings_.socket, is_abstract));
+  listeners_.push_back(listen_at(settings_.socket, true));
+  if (settings_.socket.starts_with('/')) listeners_.push_back(listen_at(settings_.socket, false));
 }
 
 void Server::run() {
@@ -235,17 +236,13 @@ SessionSettings Server::session_settings(const Caller& caller, std::uint64_t pro
   while (session.layout.large_count > 0 && is_too_large()) session.layout.large_count /= 2;
   if (first_begin_ == 0) first_begin_ = session.begin;
   const Hello& hello = caller.hello;
-  std::string own = text_of(hello.own_allocator);
-  if (own == ".") own = std::filesystem::path(program_of(caller.pid)).filename();
-  session.hooked = {text_of(hello.allocator)};
-  if (hello.own_is_hooked != 0) {
-    session.hooked.insert(own);
-  } else {
-    session.unhooked = own;
-  }
+  session.hooked = text_of(hello.allocator);
+  session.own = text_of(hello.own_allocator);
+  if (session.own == ".") session.own = std::filesystem::path(program_of(caller.pid)).filename();
+  session.own_is_hooked = hello.own_is_hooked != 0;
   session.is_fresh = caller.hello.fork_stamp == 0 && caller.hello.parent_key == 0;
   session.output = output_settings(caller, process);
-  if (hello.own_is_hooked != 0 && !own.empty()) session.output.header.allocator = own;
+  if (session.own_is_hooked && !session.own.empty()) session.output.header.allocator = session.own;
   session.plan = window_plan(session.begin);
   return session;
 }

@@ -52,7 +52,7 @@ Session::Session(SessionSettings settings)
     : settings_(std::move(settings)),
       shared_(settings_.layout),
       first_name_(thread_name(settings_.pid, static_cast<std::uint64_t>(settings_.pid))),
-      unseen_(settings_.output.header.program, settings_.hooked, settings_.unhooked),
+      unseen_(settings_.output.header.program, settings_.hooked, settings_.own, settings_.own_is_hooked),
       rings_(shared_.region(), 0, settings_.begin),
       interpreter_(output_settings(), settings_.plan, threads_) {
   unseen_.look(settings_.pid);

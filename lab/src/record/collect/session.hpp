@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -50,9 +49,10 @@ struct SessionSettings {
   std::uint64_t key = 0;
   std::uint64_t begin = 0;  ///< stamp of the handshake: nothing was recorded before
   Layout layout{0, 0, 0, 0};
-  std::set<std::string> hooked;  ///< as Unseen has it
-  std::string unhooked;          ///< the same
-  bool is_fresh = true;          ///< no forked child
+  std::string hooked;          ///< as Unseen has it
+  std::string own;             ///< the same
+  bool own_is_hooked = false;  ///< the same
+  bool is_fresh = true;        ///< no forked child
   OutputSettings output;
   WindowPlan plan;
 };

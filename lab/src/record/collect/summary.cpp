@@ -54,6 +54,7 @@ void Summary::add_ended(pid_t pid, std::uint64_t process, Session& session, doub
                      {"journals", journals},
                      {"waits", session.waits()},
                      {"waited_ms", static_cast<double>(session.waited()) * ns_per_stamp * 1e-6},
+                     {"threads_left", session.shared().region().control().threads_left.load()},
                      {"threads_refused", session.shared().region().control().threads_refused.load()},
                      {"unknown_frees", repairs.unknown_frees},
                      {"missed_frees", repairs.missed_frees},

@@ -132,8 +132,8 @@ std::string carried_allocator(const std::string& path, bool look_for_messages) {
   return {};
 }
 
-Unseen::Unseen(std::string program, std::set<std::string> hooked, std::string unhooked)
-    : program_(std::move(program)), hooked_(std::move(hooked)), unhooked_(std::move(unhooked)) {}
+Unseen::Unseen(std::string program, std::string hooked, std::string own, bool own_is_hooked)
+    : program_(std::move(program)), hooked_(std::move(hooked)), own_(std::move(own)), own_is_hooked_(own_is_hooked) {}
 
 void Unseen::look(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
@@ -159,13 +159,14 @@ std::vector<std::string> Unseen::sentences(std::uint64_t allocations, std::uint6
   std::vector<std::string> said;
   for (const std::string& file : files_) {
     const std::string name = file_name(file);
-    if (hooked_.contains(name) || name.starts_with("libblockyard-")) continue;
+    if (name == hooked_ || name.starts_with("libblockyard-")) continue;
     const auto [found, is_new] = known.try_emplace(file);
     if (is_new) found->second = carried_allocator(file, file == program_);
     const std::string& allocator = found->second;
-    if (name == unhooked_) {
-      said.push_back(name + " has a malloc of its own" + (allocator.empty() ? "" : ", of " + allocator) +
-                     ": what is allocated there was not recorded" + what_to_do);
+    if (name == own_) {
+      const std::string what = name + " has an allocator of its own" + (allocator.empty() ? "" : ", " + allocator);
+      said.push_back(own_is_hooked_ ? what + ": what calls it was recorded, but not where the compiler put it in line"
+                                    : what + ": what is allocated there was not recorded" + what_to_do);
     } else if (!allocator.empty()) {
       said.push_back(name + " carries " + allocator + ": what is allocated there was not recorded" + what_to_do);
     }

@@ -13,9 +13,9 @@ namespace blockyard::record {
 /// Follows one process image.
 class Unseen {
  public:
-  /// Names of files: those in `hooked` have allocators that are recorded; `unhooked` has one that the program calls and
-  /// that is not, and is empty where there is none.
-  Unseen(std::string program, std::set<std::string> hooked, std::string unhooked);
+  /// File names: `hooked` is that of the library whose malloc is recorded, `own` that of what has an allocator which stands
+  /// in front of it, empty where nothing does.
+  Unseen(std::string program, std::string hooked, std::string own, bool own_is_hooked);
 
   /// Looks at what the process has mapped: its files, and how much private memory is in use. Cheap enough for once a
   /// second.
@@ -28,8 +28,9 @@ class Unseen {
 
  private:
   std::string program_;
-  std::set<std::string> hooked_;
-  std::string unhooked_;
+  std::string hooked_;
+  std::string own_;
+  bool own_is_hooked_;
   std::set<std::string> files_;  ///< paths of what is mapped as code
   std::uint64_t most_private_bytes_ = 0;
 };

@@ -1,0 +1,233 @@
+"""Nothing is said to be clean that was not seen: what the recorder can't hook, it names, and what it can, it hooks."""
+
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import the_command
+from recorded import environment, record, recording
+
+# A malloc of a program's own, as a statically linked allocator has it: PREFIX is what its names begin with.
+ALLOCATOR = """
+#include <stddef.h>
+#include <string.h>
+static char pool[1 << 24];
+static size_t at;
+void *PREFIX(malloc)(size_t size) {
+  at = (at + 31) & ~(size_t)15;
+  if (at + size > sizeof pool) at = 16;
+  void *block = pool + at;
+  memcpy((char *)block - 8, &size, sizeof size);
+  at += size;
+  return block;
+}
+void PREFIX(free)(void *block) { (void)block; }
+void *PREFIX(calloc)(size_t count, size_t size) { return memset(PREFIX(malloc)(count * size), 0, count * size); }
+void *PREFIX(realloc)(void *block, size_t size) {
+  void *moved = PREFIX(malloc)(size);
+  return block == NULL ? moved : memmove(moved, block, size);
+}
+"""
+USER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *PREFIX(malloc)(size_t size);
+void PREFIX(free)(void *block);
+int main(void) {
+  for (int i = 0; i < 4000; ++i) PREFIX(free)(PREFIX(malloc)(1234));
+  for (int i = 0; i < 10; ++i) free(strdup("by the C library"));
+  return 0;
+}
+"""
+
+
+def built(folder: Path, name: str, source: str, *options: str, compiler: str = "cc") -> str:
+    """Of translation units that stand between lines of dashes."""
+    files = []
+    for number, unit in enumerate(source.split("\n----\n")):
+        files.append(folder / f"{name}{number}.c")
+        files[-1].write_text(unit)
+    subprocess.run(
+        [compiler, "-w", "-O2", "-g", "-fno-builtin", "-o", folder / name, *files, *options], check=True, text=True
+    )
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("prefix", ["", "mi_", "_rjem_", "je_"])
+@pytest.mark.parametrize("options", [(), ("-no-pie",)])
+def test_an_allocator_in_the_program_is_recorded(tmp_path, prefix, options):
+    define = f"-DPREFIX(name)={prefix}##name" if prefix else "-DPREFIX(name)=name"
+    program = built(tmp_path, "own", ALLOCATOR + "\n----\n" + USER, define, *options)
+    done = record(tmp_path / "own.byj", program)
+    journal = done.journal()
+    assert journal.kinds(1234) == Counter(allocate=4000)
+    assert journal.frees_of(1234) == 4000
+    assert len(journal.of_size(len("by the C library") + 1)) == 10, "also what libraries ask for"
+    assert "own has an allocator of its own" in done.stderr
+
+
+def test_an_allocator_that_calls_the_one_behind_it_is_recorded_once(tmp_path):
+    wrapper = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+void *malloc(size_t size) {
+  static void *(*behind)(size_t);
+  if (behind == NULL) behind = dlsym(RTLD_NEXT, "malloc");
+  return behind(size);
+}
+void free(void *block) {
+  static void (*behind)(void *);
+  if (behind == NULL) behind = dlsym(RTLD_NEXT, "free");
+  behind(block);
+}
+"""
+    program = built(tmp_path, "wrapper", wrapper + "\n----\n" + USER, "-DPREFIX(name)=name")
+    journal = record(tmp_path / "wrapper.byj", program).journal()
+    assert journal.kinds(1234) == Counter(allocate=4000)
+    assert journal.frees_of(1234) == 4000
+
+
+def test_an_allocator_without_symbols_is_named_by_record_info_and_every_verb(tmp_path):
+    message = '\nconst char *message(void) { return "<jemalloc>: out of memory"; }\n'
+    source = (
+        ALLOCATOR
+        + message
+        + "\n----\n"
+        + USER.replace("int main", "const char *message(void);\nint main").replace(
+            "return 0", "return message()[0] != 60"
+        )
+    )
+    program = built(tmp_path, "stripped", source, "-DPREFIX(name)=own_##name", "-s")
+    output = tmp_path / "stripped.byj"
+    done = record(output, program)
+    assert "stripped carries jemalloc: what is allocated there was not recorded; build it without" in done.stderr
+    for verb in (["info", output], ["check", output], ["sites", output], ["convert", output, "-o", tmp_path / "x.txt"]):
+        said = subprocess.run(the_command.line(*verb), env=environment(), capture_output=True, text=True, check=True)
+        assert said.stderr.startswith("Note: stripped carries jemalloc"), verb
+    assert "stripped carries jemalloc" in (tmp_path / "x.txt").read_text(), "a text journal says it, too"
+
+
+def test_a_program_that_never_allocates_is_not_said_to_be_clean(tmp_path):
+    program = built(tmp_path, "silent", "int main(void) { return 0; }")
+    done = record(tmp_path / "silent.byj", program)
+    assert "no call of malloc was seen" in done.stderr
+    assert done.journal().info["unseen"] == ["no call of malloc was seen: this says nothing of how silent allocates"]
+
+
+def test_memory_that_did_not_come_from_malloc_is_reported(tmp_path):
+    source = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void) {
+  free(malloc(100));
+  size_t bytes = (size_t)200 << 20;
+  char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(memory, 1, bytes);
+  sleep(2);
+  return 0;
+}
+"""
+    done = record(tmp_path / "mapped.byj", built(tmp_path, "mapped", source))
+    assert "the rest came from elsewhere than malloc" in done.stderr
+
+
+def test_an_ordinary_program_gets_no_warning(tmp_path):
+    done = record(tmp_path / "plain.byj", "sort", "/etc/passwd")
+    assert done.journal().info["unseen"] == []
+    assert "own" not in done.stderr and "began without" not in done.stderr
+
+
+def test_frees_behind_deepbind_are_seen(tmp_path):
+    plugin = built(tmp_path, "plugin.so", "void free(void *); void give_back(void *b) { free(b); }", "-shared", "-fPIC")
+    source = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(int count, char **arguments) {
+  void *plugin = dlopen(arguments[1], RTLD_NOW | RTLD_DEEPBIND);
+  void (*give_back)(void *) = (void (*)(void *))dlsym(plugin, "give_back");
+  void *blocks[3000];
+  for (int i = 0; i < 3000; ++i) blocks[i] = malloc(77777);
+  for (int i = 0; i < 3000; ++i) give_back(blocks[i]);
+  return 0;
+}
+"""
+    done = record(tmp_path / "deep.byj", built(tmp_path, "deep", source, "-ldl"), plugin)
+    assert done.journal().frees_of(77777) == 3000
+
+
+@pytest.mark.parametrize(
+    "compiler, option, name",
+    [
+        ("gcc", "-fsanitize=address", "AddressSanitizer"),
+        ("gcc", "-fsanitize=thread", "ThreadSanitizer"),
+        ("clang", "-fsanitize=address", "AddressSanitizer"),
+        ("clang", "-fsanitize=memory", "MemorySanitizer"),
+    ],
+)
+def test_a_sanitized_program_is_refused_before_it_starts(tmp_path, compiler, option, name):
+    more = ["-static-libasan"] if (compiler, name) == ("gcc", "AddressSanitizer") else []
+    program = built(
+        tmp_path,
+        "sanitized",
+        '#include <stdio.h>\nint main(void) { puts("ran"); return 0; }',
+        option,
+        *more,
+        compiler=compiler,
+    )
+    done = recording(tmp_path / "x.byj", program)
+    assert done.exit_code == 1 and done.stdout == ""
+    assert f"is built with {name}" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["-fsanitize=address", "-fsanitize=thread"])
+def test_a_sanitized_program_runs_unharmed_when_a_recorded_one_starts_it(tmp_path, option):
+    program = built(
+        tmp_path, "inner", '#include <stdio.h>\nint main(void) { puts("ran"); return 0; }', option, compiler="clang"
+    )
+    done = recording(tmp_path / "outer.byj", "sh", "-c", f"{program}; exit $?")
+    assert (done.exit_code, done.stdout) == (0, "ran\n"), done.stderr
+
+
+def test_a_musl_program_is_refused(tmp_path):
+    # Only the header is looked at, so that the test needs no other C library.
+    program = tmp_path / "musl"
+    real = bytearray(Path("/bin/true").resolve().read_bytes())
+    at = real.find(b"/lib64/ld-linux-x86-64.so.2\0")
+    if at < 0:
+        pytest.skip("A MUSL PROGRAM WAS NOT TESTED: /bin/true has another dynamic linker")
+    real[at : at + 28] = b"/lib/ld-musl-x86_64.so.1".ljust(28, b"\0")
+    program.write_bytes(real)
+    program.chmod(0o755)
+    done = recording(tmp_path / "x.byj", str(program))
+    assert done.exit_code == 1 and "musl" in done.stderr
+
+
+def test_a_program_that_forbids_the_cycle_counter_runs_on_and_is_recorded_so_far(tmp_path):
+    source = """
+#include <stdlib.h>
+#include <sys/prctl.h>
+int main(void) {
+  for (int i = 0; i < 100; ++i) free(malloc(1111));
+  prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+  for (int i = 0; i < 100; ++i) free(malloc(2222));
+  return 0;
+}
+"""
+    done = record(tmp_path / "tsc.byj", built(tmp_path, "tsc", source))
+    assert done.journal().kinds(1111) == Counter(allocate=100)
+    assert "1 thread was not recorded to the end" in done.stderr
+
+
+def test_a_folder_that_is_not_text_takes_journals_and_names(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    done = record(folder / "x.byj", "sort", "/etc/passwd")
+    assert "without names" not in done.stderr
+    assert done.journal().info["stacks"]["named_addresses"]
