@@ -62,13 +62,14 @@ def _sanitizer(data: bytes) -> str | None:
     """The sanitizer whose run-time part a program has or asks for, by its symbols."""
     (table,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
-    for at in range(table, min(table + count * size, len(data) - 63), size or 64):
-        _, kind, _, _, begin, length = struct.unpack_from("<IIQQQQ", data, at)
-        if kind != _SHT_STRTAB:
-            continue
-        for symbol, name in _SANITIZERS.items():
-            if data.find(b"\0" + symbol + b"\0", begin, begin + length) >= 0:
-                return name
+    sections = [
+        struct.unpack_from("<IIQQQQ", data, at)
+        for at in range(table, min(table + count * size, len(data) - 63), size or 64)
+    ]
+    names = [data[begin : begin + length] for _, kind, _, _, begin, length in sections if kind == _SHT_STRTAB]
+    for symbol, name in _SANITIZERS.items():
+        if any(b"\0" + symbol + b"\0" in some for some in names):
+            return name
     return None
 
 

@@ -56,6 +56,9 @@ void* replace_frame_symbol(const char* name, void* found) {
 template <typename Lookup>
 Filtered filter(void* handle, const char* name, Lookup look_up) {
   using namespace blockyard::record;
+  // Its run-time part asks before what follows works, and such a program is not recorded.
+  static const bool is_sanitized = program_is_sanitized();
+  if (is_sanitized) return {nullptr, 0};
   if (__atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE) >= first_key) hook_new_objects();
   // A caller that asks for the next definition stands in front of the function itself.
   if (handle == RTLD_NEXT || name == nullptr) return {nullptr, 0};
