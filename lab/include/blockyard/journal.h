@@ -8,10 +8,9 @@
 /// Thread-safety: every function may be called from any thread. An event is stamped inside the call, so call
 /// by_journal_alloc() after the block was obtained and by_journal_free() before it is given back: then no address is
 /// live twice in the journal whatever the threads do. Each event carries the call stack of its call. Cost: about 100 ns
-/// an event, 20 without stacks (`blockyard record --no-stacks`), no lock, no system call, except for a
-/// thread's first event and when the collector, a process of its own, falls behind by a whole ring: then the
-/// call waits. Memory: 64 KiB a thread, 4 MiB for the first 16 that need it. All functions keep errno and do nothing while no
-/// journal is open.
+/// an event, 20 without stacks (`blockyard record --no-stacks`), no lock, no system call, except for a thread's first
+/// event and when the collector, a process of its own, falls behind by a whole ring: then the call waits. Memory: 64
+/// KiB a thread, 4 MiB for the first 16 that need it. All functions keep errno and do nothing while no journal is open.
 #ifndef BLOCKYARD_JOURNAL_H
 #define BLOCKYARD_JOURNAL_H
 
@@ -25,8 +24,9 @@ extern "C" {
 #endif
 
 /// Begins a journal at `path` (UTF-8, at most 4096 bytes; an existing file is replaced). One at a time. Returns 0, or
-/// -1 with errno, and a line on standard error that says why: EBUSY when one is open, ENAMETOOLONG, ECHILD when blockyard-collect, which lies beside this library,
-/// could not be started. Starts a process; call it once at start-up. That the path can't be written shows at close.
+/// -1 with errno, and a line on standard error that says why: EBUSY when one is open, ENAMETOOLONG, ECHILD when
+/// blockyard-collect, which lies beside this library, could not be started. Starts a process; call it once at start-up.
+/// That the path can't be written shows at close.
 BY_API int by_journal_open(const char* path);
 
 /// Ends the journal and waits until it is complete on disk. Returns 0, or -1 with errno: EBADF when none is open, EIO

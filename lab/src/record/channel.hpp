@@ -98,8 +98,8 @@ constexpr std::uint64_t site_of(const std::uint64_t* record) {
   return has_site(record[0]) ? record[words_of(record[0]) - 1] : 0;
 }
 
-/// A page of a thread's own: the state of its rings. The thread's small ring follows it. Positions count words since the
-/// slot was first used and never wrap.
+/// A page of a thread's own: the state of its rings. The thread's small ring follows it. Positions count words since
+/// the slot was first used and never wrap.
 struct alignas(64) Slot {
   // Written by the thread, apart from `stop`.
   std::atomic<std::uint64_t> claim{0};  ///< the thread may be writing up to here; set before the stamp is taken
@@ -124,9 +124,9 @@ struct alignas(64) Slot {
 
 inline constexpr std::uint32_t most_large_rings = 64;
 
-/// The start of the region. The slots follow, each on a page and with its small ring behind it, then an empty page, then
-/// the large rings. A program maps this page and the empty one; slots and large rings as its threads need them, always
-/// the first that was never mapped.
+/// The start of the region. The slots follow, each on a page and with its small ring behind it, then an empty page,
+/// then the large rings. A program maps this page and the empty one; slots and large rings as its threads need them,
+/// always the first that was never mapped.
 struct alignas(64) Control {
   std::uint32_t version = protocol_version;
   std::uint32_t slot_count = 0;

@@ -1,5 +1,5 @@
-// What the hooks of allocation functions have in common: they call the real function and record the call. The stamp must
-// be taken before the program gives a block up, and after it gets one (docs/design/recorder.md).
+// What the hooks of allocation functions have in common: they call the real function and record the call. The stamp
+// must be taken before the program gives a block up, and after it gets one (docs/design/recorder.md).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The hooks of the functions that start another program. A launcher that sets LD_PRELOAD for its own purposes, or clears
-// the environment, would lose the recorder: it is put back. And the collector learns which program comes, so that one
-// that begins without the recorder can be named.
+// The hooks of the functions that start another program. A launcher that sets LD_PRELOAD for its own purposes, or
+// clears the environment, would lose the recorder: it is put back. And the collector learns which program comes, so
+// that one that begins without the recorder can be named.
 //
 // They may run in a child made by vfork(), in its parent's memory: they make system calls and write to their own stack.
 #include <cerrno>

@@ -19,8 +19,8 @@ struct Redirection {
 /// were changed. Allocates nothing; the object must stay loaded meanwhile.
 std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirection> redirections);
 
-/// Makes the calls and jumps within the code of an object that lead straight to a `from` lead to its `to`. Only while no
-/// other thread runs that code. Returns how many were changed; none where the system forbids to change code.
+/// Makes the calls and jumps within the code of an object that lead straight to a `from` lead to its `to`. Only while
+/// no other thread runs that code. Returns how many were changed; none where the system forbids to change code.
 std::size_t rewrite_calls(const dl_phdr_info& object, std::span<const Redirection> redirections);
 
 }  // namespace blockyard::record

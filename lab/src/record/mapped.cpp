@@ -1,5 +1,5 @@
-// A shared mapping can be copied by mremap() with an old size of 0, and the copy may be longer: it shows what follows in
-// the file. So no file needs to stay open in the program.
+// A shared mapping can be copied by mremap() with an old size of 0, and the copy may be longer: it shows what follows
+// in the file. So no file needs to stay open in the program.
 #include "record/mapped.hpp"
 
 #include <sys/mman.h>

@@ -17,8 +17,8 @@ struct Mapped {
   Slot* last_slot;
   std::uint64_t* large[most_large_rings];
 
-  /// A slot whose owner is `tid` from now on; nullptr when all are taken, or there is no memory. O(slots that were used)
-  /// where one of them is free, else two system calls.
+  /// A slot whose owner is `tid` from now on; nullptr when all are taken, or there is no memory. O(slots that were
+  /// used) where one of them is free, else two system calls.
   Slot* take_slot(std::uint32_t tid);
   /// A large ring that nobody has, and its number from 1 on; nullptr when there is none. Two system calls for one that
   /// was never used.

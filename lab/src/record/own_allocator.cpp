@@ -305,7 +305,8 @@ int rewrite(dl_phdr_info* object, std::size_t, void* data) {
   return 0;
 }
 
-// Which objects were looked at: a hash table of where they begin. Full, it looks again at those that it has no room for.
+// Which objects were looked at: a hash table of where they begin. Full, it looks again at those that it has no room
+// for.
 constexpr std::size_t most_known = 512;
 std::uint64_t known[most_known];
 unsigned long long additions = 0;  // of objects, as the loader counts them

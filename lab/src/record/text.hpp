@@ -1,5 +1,5 @@
-// What the hooks of dlsym may do with text: a sanitizer's run-time part calls dlsym before the functions of libc that it
-// stands in front of work.
+// What the hooks of dlsym may do with text: a sanitizer's run-time part calls dlsym before the functions of libc that
+// it stands in front of work.
 #pragma once
 
 namespace blockyard::record {

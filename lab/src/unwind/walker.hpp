@@ -50,8 +50,8 @@ class Walker {
   /// for stacks that are not the thread's own.
   std::uint32_t walk(const Start& start, Sink& sink);
 
-  /// Whether a stack pointer lies on the thread's own stack, not on a fiber's or a signal handler's, which may be small.
-  /// Costs as walk() says.
+  /// Whether a stack pointer lies on the thread's own stack, not on a fiber's or a signal handler's, which may be
+  /// small. Costs as walk() says.
   bool is_on_own_stack(std::uint64_t stack_pointer) { return !stack_.memory_for(stack_pointer).grows; }
 
   /// The last stack, from its last frame on; at most `capacity` are copied. Returns how many it has. For tests.

@@ -113,7 +113,7 @@ def _summary(facts: dict[str, Any]) -> RichTable:
         "live at the end" if facts["cut_at_end"] else "leaked",
         f"{counted(live['blocks'], 'block')}, {counted(live['bytes'], 'byte')}",
     )
-    row("call stacks", _stacks(facts["stacks"]))
+    row("call stacks", _stacks(facts["stacks"]) if facts["allocations"] else "none: no block was recorded")
     if facts["phases"]:
         row("phases", ", ".join(facts["phases"]))
     return table
