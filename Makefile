@@ -17,7 +17,7 @@ build: setup ## build/release, and the command line: .venv/bin/blockyard
 	@scripts/build release -DBLOCKYARD_TESTS=OFF
 
 everything = $(filter-out 0,$(ALL))
-demo: ## replay a real game on eight allocators (AGAIN=1, ALL=1)
+demo: ## replay a real game on five allocators (AGAIN=1, ALL=1)
 	@scripts/install-packages build lab
 	@$(MAKE) --no-print-directory -j2 demo-venv demo-build
 	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again) $(if $(everything),--all)

@@ -190,8 +190,8 @@ def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("duration", "variants", "extent", "repeats"),
     [
-        (60.0, len(demo.DEFAULTS.allocators), demo.DEFAULTS, 3),
-        (60.0, 5, demo.DEFAULTS, 5),
+        (60.0, len(demo.DEFAULTS.allocators), demo.DEFAULTS, 7),
+        (60.0, 9, demo.DEFAULTS, 3),
         (60.0, 22, demo.ALL, 3),
         (60.0, 40, demo.ALL, 2),
         (0.5, 22, demo.ALL, 5),
@@ -203,18 +203,18 @@ def test_the_demo_takes_as_many_repeats_as_its_time_allows(
     found, length = demo.fit(duration, variants, extent.planned_s)
     assert found == repeats
     assert 0 < length <= duration
-    assert variants * found * length < extent.planned_s
+    assert 2 * variants * found * length < extent.planned_s
 
 
 def test_the_first_demo_asks_for_no_crate_and_all_of_them_for_every_allocator() -> None:
     known = allocators.load()
     crates = {name for name, allocator in known.items() if allocator.origin.startswith("crate ")}
-    assert crates and set(demo.DEFAULTS.allocators) == set(known) - crates
+    assert crates and set(demo.DEFAULTS.allocators) <= set(known) - crates
     assert demo.ALL.allocators == ("all",)
 
 
-def test_the_first_demo_has_the_three_repeats_that_a_verdict_needs() -> None:
-    assert demo.plan(demo.journal(), demo.DEFAULTS).repeats == 3
+def test_the_first_demo_has_the_repeats_that_make_its_claims_come_again() -> None:
+    assert demo.plan(demo.journal(), demo.DEFAULTS).repeats == 7
 
 
 @pytest.mark.parametrize(("busiest", "begin"), [(0.0, 0.0), (10.0, 8.8), (20.0, 18.0)])

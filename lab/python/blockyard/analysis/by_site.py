@@ -55,7 +55,7 @@ class BySite:
     """One journal's sites, joined with allocators that replayed it. Every run has the same events in the same rows."""
 
     def __init__(self, sites: Sites, skip: str | None = None) -> None:
-        self.sites = sites
+        self.sites, self.skip = sites, skip
         self.groups = sites.groups(skip)
         self._of_rows: np.ndarray | None = None
 
@@ -71,11 +71,11 @@ class BySite:
             found = [_slow_rows(one, run) for run in open_rows(one.runs, one.gross)]
             return self._parts(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
-        return one.once(("slow by site", id(self)), find)
+        return one.once(("slow by site", self.skip), find)
 
     def in_frame(self, one: AllocatorFigures, frame: WorstFrame) -> list[Part]:
         """Who fills the frame, most time first."""
-        key = ("frame by site", id(self), frame.frame, frame.repeat)
+        key = ("frame by site", self.skip, frame.frame, frame.repeat)
         return one.once(key, lambda: self._parts(*worst_frames.events_of(one, frame)))
 
     def tails(self, one: AllocatorFigures, count: int) -> list[Tail]:

@@ -21,8 +21,8 @@ class Cuts:
     audio: FrameCut | NoFrames
     phases: Phases
     whole: FrameCut | NoFrames
-    known: dict[tuple[int, str], np.ndarray] = field(default_factory=dict, compare=False)
-    """By the identity of the cut and the phase, what was asked for: every allocator and view asks for the same."""
+    known: dict[tuple[str, str], np.ndarray] = field(default_factory=dict, compare=False)
+    """By the cut's name and the phase, what was asked for: every allocator and view asks for the same."""
 
     @property
     def judged_phase(self) -> str | None:
@@ -32,16 +32,22 @@ class Cuts:
 
     def frames_in(self, phase: str | None) -> np.ndarray | slice:
         """Which frames begin in the phase of that name; all of them for None."""
-        return self._within(self.frames, phase)
+        return self._within("frames", phase)
 
     def audio_in(self, phase: str | None) -> np.ndarray | slice:
         """Which of the shortest buffers do."""
-        return self._within(self.audio, phase)
+        return self._within("audio", phase)
 
-    def _within(self, cut: FrameCut, phase: str | None) -> np.ndarray | slice:
+    @property
+    def by_name(self) -> dict[str, FrameCut]:
+        """Those that there are."""
+        named = {"frames": self.frames, "audio": self.audio, "whole": self.whole}
+        return {name: cut for name, cut in named.items() if isinstance(cut, FrameCut)}
+
+    def _within(self, name: str, phase: str | None) -> np.ndarray | slice:
         if phase is None:
             return slice(None)
-        key = (id(cut), phase)
+        cut, key = self.by_name[name], (name, phase)
         if key not in self.known:
             self.known[key] = self.phases.of_events(cut.edges[:-1]) == self.phases.names.index(phase)
         return self.known[key]

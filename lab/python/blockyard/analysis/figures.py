@@ -10,7 +10,7 @@ import numpy as np
 from blockyard.analysis import frames, noise, passes, samples
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution, Nanoseconds
-from blockyard.analysis.frames import AudioVerdict, FrameCut, FrameSeries, Tails, Verdict
+from blockyard.analysis.frames import AudioVerdict, FrameSeries, Tails, Verdict
 from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View, paid
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.errors import UserError
@@ -87,8 +87,8 @@ class AllocatorFigures:
     measured_ns: int
     step_ticks: int
     cuts: Cuts
-    series: dict[int, FrameSeries]
-    """By the identity of the cut that it was taken by."""
+    series: dict[str, FrameSeries]
+    """By the name of the cut that it was taken by."""
     gross: bool
     together: "Together" = field(default_factory=lambda: Together(()))
     """Those that it was measured with."""
@@ -112,7 +112,7 @@ class AllocatorFigures:
     @property
     def frames(self) -> FrameSeries | None:
         """None where the section has no frames."""
-        return self.series.get(id(self.cuts.frames))
+        return self.series.get("frames")
 
     def judged_frames(self, view: View) -> np.ndarray | None:
         """Allocator time by frame, [repeat, frame], of the phase whose frames are judged; None where the section has no
@@ -158,12 +158,12 @@ class AllocatorFigures:
     @property
     def audio(self) -> FrameSeries | None:
         """Stretches of the shortest audio buffer; None where there is no clock to cut them by."""
-        return self.series.get(id(self.cuts.audio))
+        return self.series.get("audio")
 
     @property
     def phases(self) -> FrameSeries:
         """Allocator time of all threads in each phase."""
-        return self.series[id(self.cuts.whole)]
+        return self.series["whole"]
 
     def distribution(
         self,
@@ -257,7 +257,7 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
     except passes.BadRows as error:
         raise bad_rows(allocator.runs, error) from None
     measured = sum(run.last_start for run in opened)
-    wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
+    wanted = list(cuts.by_name.values())
     looked_into = any(run.facts.looked_into for run in allocator.runs)
     series = (
         frames.per_frame(opened, wanted, allocator.ticks_per_ns, looked_into=looked_into, threads=threads)
@@ -267,7 +267,13 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
     if allocator.totals is not None:
         series = [one.from_totals(allocator.totals) for one in series]
     return AllocatorFigures(
-        allocator, digest, measured, _step_ticks(allocator, digest), cuts, {id(one.cut): one for one in series}, gross
+        allocator,
+        digest,
+        measured,
+        _step_ticks(allocator, digest),
+        cuts,
+        dict(zip(cuts.by_name, series, strict=True)),
+        gross,
     )
 
 

@@ -160,7 +160,7 @@ def confidence(claims: int, chance: float = FALSE_ALARMS) -> float:
     return 1 - _KEPT * chance / max(claims, 1)
 
 
-def difference(base: Figure, new: Figure, confidence: float) -> Difference:
+def difference(base: Figure, new: Figure, confidence: float, margin: float = MARGIN) -> Difference:
     """By Welch's test on logarithms."""
     step = max(base.step, new.step)
     before, after = exp(base.log), exp(new.log)
@@ -176,14 +176,14 @@ def difference(base: Figure, new: Figure, confidence: float) -> Difference:
         half = _quantile(confidence, freedom) * error
         low, high = exp(max(middle - half, -700.0)), exp(min(middle + half, 700.0))
         power = float(stdtrit(freedom, _POWER)) * error
-        shows = max(exp(min(half + power, 700.0)), 1 + MARGIN, 1 + step / before)
+        shows = max(exp(min(half + power, 700.0)), 1 + margin, 1 + step / before)
     reason = ""
     if min(base.runs, new.runs) < LEAST_REPEATS:
         reason, shows = "too few repeats", None
-    elif abs(after - before) <= step:
+    elif abs(after - before) < 1.5 * step:  # one step, or none
         reason = "within a clock step"
-    elif 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN:
-        reason = "within 2 %"
+    elif 1 / (1 + margin) <= ratio <= 1 + margin:
+        reason = f"within {margin * 100:.0f} %"
     elif low is not None and high is not None and low <= 1 <= high:
         reason = "repeats differ as much"
     verdict = Verdict.INCONCLUSIVE if reason else Verdict.WORSE if ratio > 1 else Verdict.BETTER

@@ -1,4 +1,4 @@
-"""blockyard demo: the bundled journal on eight allocators, with the verdict and its figures."""
+"""blockyard demo: the bundled journal on five allocators, with the verdict and its figures."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from blockyard.files import whole_text
 
 
 @click.command(
-    short_help="A real game on eight allocators, compared, in a minute.", epilog="Example: blockyard demo --again"
+    short_help="A real game on five allocators, compared, in two minutes.", epilog="Example: blockyard demo --again"
 )
 @click.option("--again", is_flag=True, help="Measure again instead of showing the stored result.")
 @click.option(
@@ -27,9 +27,9 @@ from blockyard.files import whole_text
 )
 @options.output_folder("Folder for the result.  [demo/ in a checkout, else blockyard-demo/]", required=False)
 def command(again: bool, everything: bool, output: Path | None) -> None:
-    """Replay a stretch of a real game on eight allocators, and say which would help it.
+    """Replay a stretch of a real game on five allocators, and say which would help it.
 
-    Takes about a minute; a second call shows the stored result.
+    Takes about two minutes; a second call shows the stored result.
     """
     folder = output or demo.default_folder()
     if again:

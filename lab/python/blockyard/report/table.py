@@ -230,7 +230,7 @@ def _lowest(rows: Sequence[Row], x: int) -> Iterable[int]:
     first = min(known, key=known.__getitem__)
     steps = [cell.value if isinstance(cell := row.cells[x], Ranged) else cell for row in rows]
     step = max((one.step for one in steps if isinstance(one, Nanoseconds)), default=0.0)
-    limit = max(known[first] * 1.02, known[first] + step)
+    limit = max(known[first] * 1.02, known[first] + 1.5 * step)
     return [y for y, value in known.items() if value <= limit or _no_claim(rows[first].cells[x], rows[y].cells[x])]
 
 

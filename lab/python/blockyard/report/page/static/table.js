@@ -144,7 +144,7 @@ function leastOf(column, rows) {
   const step = chosenTable() ? 0 : Math.min(...competing.map((one) => one.allocator.step_ns));
   const half = (ends) => (ends?.length ? Math.log(ends[1] / Math.max(ends[0], 1e-300)) / 2 : Number.NaN);
   return (value, ends) =>
-    value <= Math.max(lowest * 1.02, lowest + step) ||
+    value <= Math.max(lowest * 1.02, lowest + 1.5 * step) ||
     Math.log(value / lowest) <= Math.hypot(half(ends), half(column.ends?.(first)));
 }
 
