@@ -42,7 +42,7 @@ inline void require_sound_heap() {
 /// In a forked child, right after the fork: it ends when the test does, so that one that hangs outlives it not.
 inline void end_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-/// A janitor may start from now on, although the program has one thread only.
+/// A janitor starts with one of the next calls, although the program is small.
 inline void ask_for_a_janitor() {
   require(by_heap_set != nullptr && by_heap_set(BY_HEAP_JANITOR, 1) == 0, "the janitor can't be asked for");
 }

@@ -131,11 +131,11 @@ def test_the_janitor_can_be_switched_off() -> None:
     assert blockyard("run", "--", sys.executable, "-c", script, BLOCKYARD_HEAP_JANITOR="1").stdout == "2\n"
 
 
-def test_a_program_with_one_thread_gets_no_second_one_until_it_starts_one_itself() -> None:
+def test_a_janitor_starts_by_memory_in_use_not_by_the_threads_of_the_program() -> None:
+    count = "print(len(os.listdir('/proc/self/task')));"
     script = (
-        "import threading, os; b = [bytes(5000) for _ in range(20000)]; print(len(os.listdir('/proc/self/task')));"
-        "t = threading.Thread(target=lambda: None); t.start(); t.join(); b = [bytes(5000) for _ in range(20000)];"
-        "print(len(os.listdir('/proc/self/task')))"
+        f"import threading, os; t = threading.Thread(target=lambda: None); t.start(); t.join(); {count}"
+        f"b = [bytes(5000) for _ in range(20000)]; {count}"
     )
     assert blockyard("run", "--", sys.executable, "-c", script).stdout == "1\n2\n"
 

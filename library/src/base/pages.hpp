@@ -70,8 +70,12 @@ struct MemoryRoom {
 /// upwards. Allocates nothing.
 MemoryRoom memory_room(const char* root);
 
-/// Nanoseconds of CLOCK_MONOTONIC. No system call on Linux.
+/// Nanoseconds of CLOCK_MONOTONIC, and those of processor time of the calling thread. A system call.
 std::uint64_t monotonic_ns();
+std::uint64_t thread_time_ns();
+
+/// The value of an environment variable; nullptr: there is none. Allocates nothing.
+const char* environment(const char* name);
 
 /// Yields the processor to another thread.
 void yield_thread();

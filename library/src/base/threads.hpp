@@ -87,6 +87,9 @@ bool is_only_thread();
 /// on with the locks as they are; only `child_alone` does, unless it is null, in the child.
 bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*child_alone)() = nullptr);
 
+/// Likewise around every fork, whatever threads there are: `before` runs first, the others last. Once a process.
+void around_every_fork(void (*before)(), void (*parent)(), void (*child)());
+
 /// Registers with the C library what runs the functions of around_fork(), once. What is registered there first prepares
 /// last: whoever prepares after us may wait for a thread that waits for our locks, or allocate. So it is to be called
 /// as early as possible; around_fork() does it at the latest. Any thread; does not allocate.

@@ -28,21 +28,21 @@ void* or_exhausted(void* block) {
   return block;
 }
 
-void* allocate(ThreadHeap* arena, std::size_t size, std::size_t alignment) {
+void* allocate(ThreadHeap* arena, std::size_t size, std::size_t alignment, bool* zeroed = nullptr) {
   if (size > PTRDIFF_MAX) {
     return nullptr;
   }
   if (size > small_limit) {
     process_supply.prefetch(size);
-    start_janitor_if_due();
-    return allocate_run(size, alignment, nullptr, arena);
+    look_after_janitor();
+    return allocate_run(size, alignment, zeroed, arena);
   }
   const unsigned size_class = class_of(size);
   void* const block = allocate_small(arena, cache_place(size_class));
   if (block != nullptr) {
     return block;
   }
-  start_janitor_if_due();
+  look_after_janitor();
   return allocate_slow(arena, size_class);
 }
 
@@ -88,9 +88,14 @@ void* by_arena_alloc(by_arena* arena, size_t size) {
 
 void* by_arena_calloc(by_arena* arena, size_t count, size_t size) {
   std::size_t bytes = 0;
+  bool zeroed = false;
   void* const block = or_exhausted(
-      __builtin_mul_overflow(count, size, &bytes) ? nullptr : allocate(heap_of(arena), bytes, block_alignment));
-  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+      __builtin_mul_overflow(count, size, &bytes) ? nullptr
+                                                  : allocate(heap_of(arena), bytes, block_alignment, &zeroed));
+  if (block != nullptr && !zeroed) {
+    clear_run(block, bytes);
+  }
+  return block;
 }
 
 void* by_arena_aligned_alloc(by_arena* arena, size_t alignment, size_t size) {

@@ -32,7 +32,7 @@ int by_heap_set(by_heap_setting setting, uint64_t value) {
     ask_for_huge_pages(value != 0);
   }
   wake_janitor();
-  start_janitor_if_due();
+  look_after_janitor();
   return 0;
 }
 
@@ -44,11 +44,8 @@ void by_heap_reserve(size_t bytes) {
   // More than there is would be populated until the system ends the process.
   if (initialise() && bytes <= std::min(region.most_bytes, blockyard::base::memory_of_machine())) {
     process_supply.demand.keep_ready(bytes);
-    if (bytes != 0) {
-      settings.janitor_asked_for = true;  // who else would keep them ready
-    }
     wake_janitor();
-    start_janitor_if_due();
+    look_after_janitor();
   }
 }
 
@@ -69,7 +66,7 @@ void by_heap_frame_end(uint64_t budget_ns) {
     while (adopt_pending(thread_heap, 1) != 0 && blockyard::base::monotonic_ns() - started < budget_ns) {
     }
   }
-  if (program_does_janitors_work() && initialise()) {
+  if (janitor_phase.load(std::memory_order_relaxed) != JanitorPhase::running && initialise()) {
     maintenance.run(budget_ns, false);
   }
 }

@@ -72,6 +72,8 @@ class alignas(64) Demand {
   /// From now on what stands ready, slabs included, is at most a sixteenth of the most that was ever in use, in
   /// whole chunks: none at first.
   void begin_small() { grown_.store(0, std::memory_order_relaxed); }
+  /// Whether nothing is to stand ready yet.
+  bool is_small() const { return !settings.reserve_is_set && grown_.load(std::memory_order_relaxed) == 0; }
   bool began_small() const { return !settings.reserve_is_set && grown_.load(std::memory_order_relaxed) != fully_grown; }
   /// No more than so many pages, whatever was asked for: where memory is scarce. Any thread.
   void keep_at_most(std::uint64_t pages) { most_ready_.store(pages, std::memory_order_relaxed); }

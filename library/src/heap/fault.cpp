@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/stack.hpp"
+#include "heap/janitor.hpp"
 
 namespace blockyard::heap {
 
@@ -40,6 +41,9 @@ void say_frames(void* const* frames, std::size_t count, const char* before) {
 // Naming the frames allocates, from a heap that may be broken: a fault within that ends the program without more ado.
 bool say_stack() {
   static std::atomic<bool> begun{false};
+  if (is_janitor()) {  // its calls say nothing, and the unwinder needs a thread that the C library knows
+    return false;
+  }
   if (begun.exchange(true)) {
     return false;
   }

@@ -74,13 +74,28 @@ std::uint32_t FreeRuns::find(std::uint32_t length) const {
   return ends_[row][static_cast<unsigned>(std::countr_zero(lists))].head;
 }
 
+std::uint32_t FreeRuns::fit_at(std::uint32_t place, std::uint32_t length, std::uint32_t alignment,
+                               std::uint32_t most_looked_at) const {
+  std::uint32_t run = ends_[place / row_lists][place % row_lists].head;
+  for (; run != 0 && most_looked_at != 0; run = region.pages[run].next, --most_looked_at) {
+    const std::uint32_t first = (run + alignment - 1) & ~(alignment - 1);
+    if (first + length <= run + region.pages[run].length) {
+      return run;
+    }
+  }
+  return 0;
+}
+
+std::uint32_t FreeRuns::find_near(std::uint32_t length, std::uint32_t alignment) const {
+  constexpr std::uint32_t most_looked_at = 8;
+  const std::uint32_t place = place_of(length);
+  return place < end_of_lists ? fit_at(place, length, alignment, most_looked_at) : 0;
+}
+
 std::uint32_t FreeRuns::first_fit(std::uint32_t length, std::uint32_t alignment) const {
   for (std::uint32_t place = place_of(length); place < end_of_lists; ++place) {
-    for (std::uint32_t run = ends_[place / row_lists][place % row_lists].head; run != 0; run = region.pages[run].next) {
-      const std::uint32_t first = (run + alignment - 1) & ~(alignment - 1);
-      if (first + length <= run + region.pages[run].length) {
-        return run;
-      }
+    if (const std::uint32_t run = fit_at(place, length, alignment, ~std::uint32_t{0}); run != 0) {
+      return run;
     }
   }
   return 0;

@@ -25,6 +25,10 @@ class FreeRuns {
   /// A run of at least `length` pages; 0: none is found.
   std::uint32_t find(std::uint32_t length) const;
 
+  /// Likewise with so many pages from a multiple of `alignment` on, among the runs inserted last of those less than
+  /// 1/16 longer or shorter, which find() does not look at one by one. O(1).
+  std::uint32_t find_near(std::uint32_t length, std::uint32_t alignment) const;
+
   /// The first run, of the shortest that may do, with so many pages from a multiple of `alignment` on; 0: none.
   /// find() looks at whole lists only, and so past runs of just the right length. O(runs).
   std::uint32_t first_fit(std::uint32_t length, std::uint32_t alignment) const;
@@ -60,6 +64,9 @@ class FreeRuns {
     std::uint32_t head = 0;  ///< 0: the list is empty
     std::uint32_t tail = 0;  ///< valid where there is a head
   };
+
+  std::uint32_t fit_at(std::uint32_t place, std::uint32_t length, std::uint32_t alignment,
+                       std::uint32_t most_looked_at) const;
 
   std::uint32_t row_bitmap_ = 0;  // rows with runs
   std::array<std::uint16_t, rows> bitmaps_{};

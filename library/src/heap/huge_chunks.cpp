@@ -4,7 +4,6 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
-#include <ctime>
 
 #include "base/pages.hpp"
 #include "heap/atomic.hpp"
@@ -56,12 +55,6 @@ void allow_huge(std::uint32_t index) {
 
 constinit Atomic<std::uint64_t> next_trial{0};  // ns
 
-std::uint64_t thread_time_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) : chunk_(first_page / per_chunk) {
@@ -70,13 +63,13 @@ FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) : chunk_(first_pa
     tries_ = true;
     base::advise_huge_pages(address_of(chunk_), chunk_bytes);
   }
-  begun_ = thread_time_ns();
+  begun_ = base::thread_time_ns();
 }
 
 FirstTouch::~FirstTouch() {
   constexpr std::uint64_t dear_ns = 2'000'000;
   constexpr std::uint64_t between_trials_ns = 10'000'000'000;
-  const bool dear = thread_time_ns() - begun_ >= dear_ns;
+  const bool dear = base::thread_time_ns() - begun_ >= dear_ns;
   if (dear && settings.huge_pages != 0) {
     next_trial.store(base::monotonic_ns() + between_trials_ns, std::memory_order_relaxed);
   }

@@ -1,8 +1,10 @@
 #include "heap/large_blocks.hpp"
 
+#include <cstring>
 #include <mutex>
 
 #include "base/index_list.hpp"
+#include "base/pages.hpp"
 #include "heap/bound.hpp"
 #include "heap/fault.hpp"
 #include "heap/heap_table.hpp"
@@ -72,6 +74,22 @@ void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, Thread
     link_to(arena, page);
   }
   return region.page_address(page);
+}
+
+void clear_run(void* block, std::size_t size) {
+  if (size > zeroed_limit) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(block);
+    const std::uintptr_t first = (begin + page_bytes - 1) & ~(page_bytes - 1);
+    const std::size_t bytes = (begin + size - first) & ~(page_bytes - 1);
+    char* const pages = static_cast<char*>(block) + (first - begin);
+    region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_populated);
+    if (base::discard_pages(pages, bytes)) {
+      std::memset(block, 0, first - begin);
+      std::memset(pages + bytes, 0, begin + size - first - bytes);
+      return;
+    }
+  }
+  std::memset(block, 0, size);
 }
 
 bool is_live_run(const void* pointer) {

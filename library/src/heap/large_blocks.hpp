@@ -14,6 +14,11 @@ void* take_cached_run(std::size_t size);
 /// zeroed it. Null when memory is exhausted, or the heap was never readied.
 void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena);
 
+/// Sets a block of any length to zero. A long one goes back to the operating system, which gives zeroed pages as they
+/// are touched: who asks for gigabytes by calloc may touch few of them. O(bytes) up to zeroed_limit.
+void clear_run(void* block, std::size_t size);
+inline constexpr std::size_t zeroed_limit = std::size_t{4} << 20;
+
 /// Whether such a block begins at `pointer`, which lies in the region in no slab.
 bool is_live_run(const void* pointer);
 

@@ -1,13 +1,12 @@
 #include "heap/maintenance.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "base/pages.hpp"
 #include "heap/heap_contents.hpp"
+#include "heap/janitor.hpp"
 #include "heap/remote_frees.hpp"
 
 namespace blockyard::heap {
@@ -20,8 +19,19 @@ constexpr std::uint32_t most_a_round = 16;  // heaps swept, and magazines draine
 
 constinit Maintenance maintenance{process_supply, process_heaps, process_depot};
 
-Round Maintenance::run(std::uint64_t budget_ns, bool may_try_huge) {
+// False: another thread is at it, or this one, and a signal handler interrupted it.
+bool Maintenance::begin() {
   if (supply_.working.exchange(true, std::memory_order_acquire)) {
+    return false;
+  }
+  if (std::exchange(forgets_later_, false)) {
+    supply_.pages.abandon_work();
+  }
+  return true;
+}
+
+Round Maintenance::run(std::uint64_t budget_ns, bool may_try_huge) {
+  if (!begin()) {
     return {};
   }
   const Round round = run_alone(budget_ns, may_try_huge);
@@ -30,8 +40,8 @@ Round Maintenance::run(std::uint64_t budget_ns, bool may_try_huge) {
 }
 
 bool Maintenance::give_back_a_chunk() {
-  if (supply_.working.exchange(true, std::memory_order_acquire)) {
-    return false;  // this thread is at it, and a signal handler interrupted it
+  if (!begin()) {
+    return false;
   }
   follow(base::monotonic_ns());
   Demand& demand = supply_.demand;
@@ -48,20 +58,26 @@ void Maintenance::forget() {
   supply_.pages.abandon_work();
 }
 
+void Maintenance::forget_later() {
+  supply_.pages.lock().forget_waiting();
+  sweep_lock.forget_waiting();
+  if (std::exchange(is_sweeping_, false)) {
+    sweep_lock.unlock_in_child();
+  }
+  forgets_later_ = true;
+  supply_.working.store(false, std::memory_order_relaxed);
+}
+
 // What stands ready must not be what takes a control group to its limit. An eighth of what the group has left may, free
 // memory counted as left, so that giving it back changes nothing; under pressure no more than serves any one block.
 void Maintenance::look_at_limits(std::uint16_t tick) {
   constexpr std::uint16_t ticks_between = 32;  // half a second
   constexpr unsigned high_pressure = 10;       // percent of the time
-  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between) {
+  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between || is_in_sandbox()) {
     return;
   }
   looked_at_ = tick;
-  // Files are read, where a thread may be cancelled: `working` would stay taken.
-  int cancelled = 0;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
   const base::MemoryRoom room = base::memory_room(memory_root.load(std::memory_order_relaxed));
-  pthread_setcancelstate(cancelled, nullptr);
   const PageHeap::Totals now = supply_.pages.totals();
   std::uint64_t most = ((room.bytes >> page_shift) + now.ready + now.dirty) / 8;
   if (room.pressure >= high_pressure) {
@@ -112,7 +128,9 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool may_try_huge) {
   }
 
   sweep_lock.lock();
+  is_sweeping_ = true;
   const bool swept = sweep(tick);
+  is_sweeping_ = false;
   sweep_lock.unlock();
 
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.

@@ -34,6 +34,8 @@ class Maintenance {
   bool give_back_a_chunk();
   /// In a forked child, where the thread that was at it is gone.
   void forget();
+  /// Likewise where the calling thread may hold the locks that the other waited for.
+  void forget_later();
 
   /// Gives every whole free chunk back, now, as far as it was free at the call. Returns bytes. Any thread.
   std::size_t trim();
@@ -45,9 +47,12 @@ class Maintenance {
   /// For tests: what comes before the paths from which the limits of the process's memory are read.
   Atomic<const char*> memory_root{""};
 
-  base::Mutex sweep_lock;  ///< held while parked heaps are worked on, by walkers, and across a fork
+  /// Held while parked heaps are worked on, by walkers, and across a fork. Not the C library's: to that a program with
+  /// one thread has no janitor, and its locks take no atomic operation.
+  PageLock sweep_lock;
 
  private:
+  bool begin();
   Round run_alone(std::uint64_t budget_ns, bool may_try_huge);
   std::uint16_t follow(std::uint64_t now_ns);
   void look_at_limits(std::uint16_t tick);
@@ -59,6 +64,8 @@ class Maintenance {
   Supply& supply_;
   HeapTable& heaps_;
   Depot& depot_;
+  bool is_sweeping_ = false;     // under the lock
+  bool forgets_later_ = false;  // runs in work are nobody's
   // Of the thread that is at it.
   Purging purging_;
   std::uint16_t looked_at_ = 0;     // tick

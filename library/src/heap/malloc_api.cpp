@@ -44,7 +44,7 @@ template <class Attempt>
 
 [[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
   const unsigned size_class = class_of(size);
-  void* block = start_janitor_if_due() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
+  void* block = look_after_janitor() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
   if (block == nullptr && thread_heap != &empty_heap) [[likely]] {
     block = allocate_slow(thread_heap, size_class);
   } else if (block == nullptr && initialise()) {
@@ -86,7 +86,7 @@ template <class Attempt>
       return block;
     }
   }
-  start_janitor_if_due();
+  look_after_janitor();
   const auto attempt = [=] {
     return settings.guard ? guard::allocate(size, alignment, zeroed) : allocate_run(size, alignment, zeroed, nullptr);
   };
@@ -133,7 +133,7 @@ template <class Attempt>
     return;
   }
   free_run(block);
-  start_janitor_if_due();
+  look_after_janitor();
 }
 
 [[gnu::always_inline]] inline void deallocate(void* block) {
@@ -222,7 +222,7 @@ void* by_calloc(size_t count, size_t size) {
   bool zeroed = false;
   void* const block = allocate_large(bytes, block_alignment, &zeroed);
   if (block != nullptr && !zeroed) {
-    std::memset(block, 0, bytes);
+    clear_run(block, bytes);
   }
   return block;
 }

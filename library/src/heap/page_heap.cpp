@@ -134,20 +134,29 @@ void PageHeap::note_lowest() {
   lowest_.free = std::min(lowest_.free, free_pages());
 }
 
-// Cuts the pages from `first` to `end` out of the free run at `found` and gives its ends back.
+// Cuts the pages from `first` to `end` out of the free runs there, of which the first begins at `run`, and gives the ends
+// back.
+void PageHeap::cut_out(std::uint32_t run, std::uint32_t first, std::uint32_t end) {
+  while (run < end) {
+    const auto state = static_cast<PageState>(tag(run).state);
+    const std::uint32_t next = run + tag(run).length;
+    remove(run);
+    mark_inner(run);
+    mark_inner(next - 1);
+    if (run < first) {
+      insert(run, first - run, state);
+    }
+    if (next > end) {
+      insert(end, next - end, state);
+    }
+    run = next;
+  }
+}
+
+// Likewise of one run, for that use.
 PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use) {
-  PageTag& run = tag(found);
-  const auto state = static_cast<PageState>(run.state);
-  const std::uint32_t whole = run.length;
-  remove(found);
-  mark_inner(found);
-  mark_inner(found + whole - 1);
-  if (first != found) {
-    insert(found, first - found, state);
-  }
-  if (end != found + whole) {
-    insert(end, found + whole - end, state);
-  }
+  const auto state = static_cast<PageState>(tag(found).state);
+  cut_out(found, first, end);
   mark(first, end - first, use);
   note_lowest();
   if (use == PageState::in_work) {
@@ -217,6 +226,12 @@ PageRun PageHeap::take(std::uint32_t length, std::uint32_t alignment, Prefer pre
   }};
   const std::uint32_t searched = length + alignment - 1;
   for (const PageState state : orders[static_cast<unsigned>(prefer)]) {
+    // A large block that was freed is found again by one of its size: find() would look past it.
+    if (prefer == Prefer::dirty) {
+      if (const std::uint32_t found = free_[index_of(state)].find_near(length, alignment); found != 0) {
+        return carve(found, length, alignment, use);
+      }
+    }
     // Where what is just long enough happens to be aligned, as what a slab left is, nothing longer is cut.
     if (alignment > 1) {
       const std::uint32_t found = find(state, length);
@@ -228,12 +243,46 @@ PageRun PageHeap::take(std::uint32_t length, std::uint32_t alignment, Prefer pre
     if (const std::uint32_t found = find(state, searched); found != 0) {
       return carve(found, length, alignment, use);
     }
+    if (prefer == Prefer::dirty && state == PageState::free_dirty && alignment == 1) {
+      if (const PageRun run = take_around_dirty(length, use)) {
+        return run;
+      }
+    }
   }
   if (!extend(searched + searched / 16 + 1)) {
     return {};
   }
   const std::uint32_t found = find(PageState::free_decommitted, searched);
   return found == 0 ? PageRun{} : carve(found, length, alignment, use);
+}
+
+// What is left of a large block that was freed a while ago, of which parts were given back or populated since, together
+// with these parts: else the block that is asked for again would be resident beside what is left. O(1).
+PageRun PageHeap::take_around_dirty(std::uint32_t length, PageState use) {
+  constexpr int most_runs = 4;  // on either side
+  const FreeRuns& dirty = free_[index_of(PageState::free_dirty)];
+  const std::uint32_t place = dirty.next_below(FreeRuns::end_of_lists);
+  if (place == 0) {
+    return {};
+  }
+  const std::uint32_t run = dirty.last_of(place);
+  const auto is_free_at = [](std::uint32_t page) { return is_free(static_cast<PageState>(tag(page).state)); };
+  std::uint32_t end = run + tag(run).length;
+  for (int runs = 0; runs < most_runs && end - run < length && end < top_ && is_free_at(end); ++runs) {
+    end += tag(end).length;
+  }
+  std::uint32_t begin = run;
+  for (int runs = 0; runs < most_runs && end - begin < length && is_free_at(begin - 1); ++runs) {
+    begin -= tag(begin - 1).length;
+  }
+  if (end - begin < length) {
+    return {};
+  }
+  const std::uint32_t first = begin == run ? run : end - length;
+  cut_out(begin, first, first + length);
+  mark(first, length, use);
+  note_lowest();
+  return {first, length, PageState::free_dirty};
 }
 
 void PageHeap::free(std::uint32_t first, PageState state) {
@@ -296,17 +345,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated) {
   }
   const auto use = static_cast<PageState>(tag(first).state);
   mark_inner(behind - 1);
-  for (std::uint32_t at = behind; at < end;) {
-    const auto state = static_cast<PageState>(tag(at).state);
-    const std::uint32_t next = at + tag(at).length;
-    remove(at);
-    mark_inner(at);
-    mark_inner(next - 1);
-    if (next > end) {
-      insert(end, next - end, state);
-    }
-    at = next;
-  }
+  cut_out(behind, behind, end);
   mark(first, length, use);
   note_lowest();
   return true;

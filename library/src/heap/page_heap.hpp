@@ -155,6 +155,8 @@ class PageHeap {
   bool extend(std::uint32_t length);
   void forget_states();
   PageRun take(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+  PageRun take_around_dirty(std::uint32_t length, PageState use);
+  void cut_out(std::uint32_t run, std::uint32_t first, std::uint32_t end);
   PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
   std::uint64_t free_pages() const;

@@ -33,9 +33,13 @@ class BasicPageLock {
       base::wake_one(&word_);
     }
   }
-  /// unlock() in a forked child, where those that waited for it are gone.
+  /// Whether a thread sleeps for it.
+  bool is_waited_for() const { return waiting_.load(std::memory_order_relaxed) != 0; }
+  /// In a forked child, where those that waited for it are gone.
+  void forget_waiting() { waiting_.store(0, std::memory_order_relaxed); }
+  /// unlock() there.
   void unlock_in_child() {
-    waiting_.store(0, std::memory_order_relaxed);
+    forget_waiting();
     word_.store(free, std::memory_order_release);
   }
 

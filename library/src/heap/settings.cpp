@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/pages.hpp"
 #include "blockyard/heap.h"
 #include "heap/fault.hpp"
 
@@ -51,7 +52,7 @@ constexpr std::array<Range, 6> ranges{{
     {"BLOCKYARD_HEAP_PURGE", 0, 1'000'000, &Settings::purge_ms,
      "         milliseconds that free memory is not needed before it is given back"},
     {"BLOCKYARD_HEAP_JANITOR", 0, 1, &Settings::janitor,
-     "       0: by_heap_frame_end does the janitor's work; set to 1: one thread does, too"},
+     "       1: a background thread works ahead, 0: by_heap_frame_end does its work"},
     {"BLOCKYARD_HEAP_HUGE_PAGES", 0, 1, &Settings::huge_pages,
      "    1: ask for transparent huge pages, 0: for small ones"},
 }};
@@ -59,7 +60,7 @@ static_assert(ranges.size() == BY_HEAP_HUGE_PAGES + 1);
 
 // The value of an environment variable; false where there is none, or none that serves, which is said.
 bool read_number(const Range& range, std::uint64_t* value) {
-  const char* const text = std::getenv(range.name);
+  const char* const text = base::environment(range.name);
   if (text == nullptr || *text == '\0') {
     return false;
   }
@@ -110,9 +111,7 @@ bool is_in_range(std::size_t which, std::uint64_t value) {
 
 void set_setting(std::size_t which, std::uint64_t value) {
   settings.*ranges[which].setting = value;
-  if (which == BY_HEAP_JANITOR) {
-    settings.janitor_asked_for = value != 0;
-  } else if (which == BY_HEAP_RESERVE) {
+  if (which == BY_HEAP_RESERVE) {
     settings.reserve_is_set = true;
   }
 }

@@ -100,7 +100,6 @@ std::uint32_t Supply::take_slab(std::uint32_t slices) {
       populate(run.first, length, counts.populated_by_program);
     }
   }
-  give_back_if_due();
   if (demand.reserve_is_low(reserve_pages(), pages.most_used())) {
     wake_janitor();
   }
@@ -114,7 +113,6 @@ void Supply::give_slab(std::uint32_t slice, std::uint32_t slices) {
     ready_slabs.give(slice, slices);
   } else {
     pages.free(page_of_slice(slice), populated ? PageState::free_ready : PageState::free_dirty);
-    give_back_if_due();
   }
 }
 
@@ -145,7 +143,6 @@ std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* 
   if (zeroed != nullptr) {
     *zeroed = run.from == PageState::free_decommitted;
   }
-  give_back_if_due();
   if (large) {
     counts.large_blocks.fetch_add(1, std::memory_order_relaxed);
     if (run.from == PageState::free_decommitted && settings.asks_for_huge_pages()) {
@@ -173,10 +170,11 @@ void Supply::give_pages(std::uint32_t first_page) {
   const bool populated = (tag.flags & page_populated) != 0;
   const bool purgeable = tag.length >= pages_per_chunk;
   pages.free(first_page, populated ? PageState::free_ready : PageState::free_dirty);
-  if (purgeable) {
+  // In a small program little can stay that nobody gives back.
+  constexpr std::uint64_t small_program = (std::uint64_t{16} << 20) >> page_shift;
+  if (purgeable && pages.most_used() > small_program) {
     want_janitor();  // it gives back what is not wanted again
   }
-  give_back_if_due();
 }
 
 bool Supply::populate_chunk(bool dirty_first, bool may_try_huge) {

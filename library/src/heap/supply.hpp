@@ -57,11 +57,9 @@ class Supply {
     return pages.reserve_pages() + (demand.began_small() ? ready_slabs.pages() : 0);
   }
 
-  /// Whether a thread that finds nothing ready populates what it takes. Not where a preloaded program has one thread:
-  /// nothing is made ready for it, and pages that it never touches would cost it memory.
-  bool populates_on_a_miss() const {
-    return settings.janitor_asked_for || !base::is_only_thread() || !demand.began_small();
-  }
+  /// Whether a thread that finds nothing ready populates what it takes. Not while a preloaded program is small: nothing
+  /// is made ready for it, and pages that it never touches would cost it memory.
+  bool populates_on_a_miss() const { return !demand.is_small(); }
 
   /// Whether the thread that frees a run of so many pages may keep it. Where nothing is made ready, the runs that it
   /// keeps, one of each length, are a sixteenth of the most that was in use.

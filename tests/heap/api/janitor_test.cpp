@@ -32,7 +32,7 @@ void await(Condition&& condition) {
   }
 }
 
-// A program with one thread has a janitor only where it asks for one.
+// A small program has a janitor only where it asks for one.
 [[maybe_unused]] const int asked_for = by_heap_set(BY_HEAP_JANITOR, 1);
 
 // For a frame whose end is to do all that there is to do.

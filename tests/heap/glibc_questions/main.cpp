@@ -133,12 +133,16 @@ void require_that_mallopt_says_what_it_does() {
   behaviour::require(mallopt(M_MMAP_MAX, 0) == 1, "mallopt refuses what holds anyway");
   behaviour::require(mallopt(M_MMAP_THRESHOLD, 1 << 20) == 0 && mallopt(M_ARENA_MAX, 1) == 0 && mallopt(4'711, 1) == 0,
                      "mallopt takes what it does not do");
-  behaviour::require(mallopt(M_TOP_PAD, 24 << 20) == 1, "mallopt refuses to keep memory ready");
-  while (behaviour::statistics().ready < std::uint64_t{24} << 20) {
-    std::free(std::malloc(100'000));  // so that the janitor is started
-    usleep(1'000);
+  const std::uint64_t resident = behaviour::statistics().resident;
+  behaviour::require(mallopt(M_TOP_PAD, 512 << 20) == 1 && mallopt(M_TOP_PAD, -1) == 0,
+                     "mallopt refuses to take address space ahead");
+  for (int turn = 0; turn < 500; ++turn) {
+    std::free(std::malloc(100'000));
+    usleep(200);
   }
-  behaviour::require(mallopt(M_TOP_PAD, 0) == 1, "mallopt refuses to keep no memory ready");
+  behaviour::require(behaviour::statistics().resident < resident + (64 << 20),
+                     "mallopt populates what was only to be taken ahead");
+  behaviour::require(mallopt(M_TOP_PAD, 0) == 1, "mallopt refuses to take nothing ahead");
   const std::uint64_t purge = by_heap_get(BY_HEAP_PURGE);
   behaviour::require(mallopt(M_TRIM_THRESHOLD, -1) == 1 && by_heap_get(BY_HEAP_PURGE) > purge,
                      "mallopt refuses to keep what is free");

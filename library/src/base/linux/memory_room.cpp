@@ -1,12 +1,13 @@
 // The limits of control groups, by the files of the kernel's cgroup-v2 documentation: memory.max, memory.high,
 // memory.current, memory.stat and memory.pressure.
+//
+// The heap's background thread reads them, for which the C library has no locale: nothing is printed or scanned.
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/pages.hpp"
@@ -20,36 +21,63 @@ constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 // The beginning of a file as text; false where it can't be read.
 template <std::size_t Room>
 bool read_text(const char* path, char (&text)[Room]) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     return false;
   }
-  const ssize_t length = read(file, text, Room - 1);
-  close(file);
-  text[std::max<ssize_t>(length, 0)] = '\0';
+  const long length = syscall(SYS_read, file, text, Room - 1);
+  syscall(SYS_close, file);
+  text[std::max(length, 0L)] = '\0';
   return length > 0;
 }
 
+class Path {
+ public:
+  void append(const char* part, std::size_t length) {
+    length = std::min(length, sizeof text_ - 1 - length_);
+    std::memcpy(text_ + length_, part, length);
+    cut(length_ + length);
+  }
+  void append(const char* part) { append(part, std::strlen(part)); }
+  void cut(std::size_t length) {
+    length_ = length;
+    text_[length_] = '\0';
+  }
+  std::size_t length() const { return length_; }
+  const char* text() const { return text_; }
+
+ private:
+  std::size_t length_ = 0;
+  char text_[600] = {};
+};
+
 class Group {
  public:
-  explicit Group(const char* folder) : folder_(folder) {}
+  explicit Group(const Path& folder) : folder_(folder) {}
 
   // The number behind `name` in a file, or the number that the file is; `otherwise` where there is none.
   std::uint64_t number(const char* file, const char* name, std::uint64_t otherwise) const {
-    char path[600];
+    Path path = folder_;
     char text[4096];
-    std::snprintf(path, sizeof path, "%s/%s", folder_, file);
-    if (!read_text(path, text)) {
+    path.append("/");
+    path.append(file);
+    if (!read_text(path.text(), text)) {
       return otherwise;
     }
     const char* const found = std::strstr(text, name);
     if (found == nullptr) {
       return otherwise;
     }
-    const char* const digits = found + std::strlen(name);
-    char* end = nullptr;
-    const std::uint64_t value = std::strtoull(digits, &end, 10);
-    return end != digits ? value : otherwise;  // "max" is no number
+    const char* at = found + std::strlen(name);
+    const auto is_digit = [&] { return *at >= '0' && *at <= '9'; };
+    if (!is_digit()) {
+      return otherwise;  // "max" is no number
+    }
+    std::uint64_t value = 0;
+    for (; is_digit(); ++at) {
+      value = value * 10 + static_cast<unsigned>(*at - '0');
+    }
+    return value;
   }
 
   std::uint64_t room() const {
@@ -63,32 +91,36 @@ class Group {
   }
 
  private:
-  const char* folder_;
+  const Path& folder_;
 };
 
 }  // namespace
 
 MemoryRoom memory_room(const char* root) {
   const int saved = errno;
-  char path[512];
+  Path path;
   char text[2048];
-  std::snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+  path.append(root);
+  const std::size_t top = path.length();
+  path.append("/proc/self/cgroup");
   MemoryRoom room{no_limit, 0};
-  const char* own = read_text(path, text) ? std::strstr(text, "0::/") : nullptr;
+  const char* own = read_text(path.text(), text) ? std::strstr(text, "0::/") : nullptr;
   if (own != nullptr) {
     own += std::strlen("0::");
-    const std::size_t top = static_cast<std::size_t>(std::snprintf(path, sizeof path, "%s/sys/fs/cgroup", root));
+    path.cut(top);
+    path.append("/sys/fs/cgroup");
+    const std::size_t mount = path.length();
     const std::size_t length = std::strcspn(own, "\n");
-    std::snprintf(path + top, sizeof path - top, "%.*s", static_cast<int>(length > 1 ? length : 0), own);
+    path.append(own, length > 1 ? length : 0);
     room.pressure = static_cast<unsigned>(Group(path).number("memory.pressure", "some avg10=", 0));
     // In a container the path may be the host's: then only the folder on top is there, and it is the container's.
     for (;;) {
       room.bytes = std::min(room.bytes, Group(path).room());
-      char* const last = std::strrchr(path + top, '/');
+      const char* const last = std::strrchr(path.text() + mount, '/');
       if (last == nullptr) {
         break;
       }
-      *last = '\0';
+      path.cut(static_cast<std::size_t>(last - path.text()));
     }
   }
   errno = saved;

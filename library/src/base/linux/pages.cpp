@@ -1,6 +1,5 @@
 #include "base/pages.hpp"
 
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -9,11 +8,32 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <ctime>
+
+#include "base/sanitizer.hpp"
 
 namespace blockyard::base {
 
 namespace {
+
+// What the heap's first use calls goes straight to the kernel: a program may have the C library's functions replaced by
+// some that allocate. A sanitizer's are called.
+void* map(void* place, std::size_t bytes, int protection) {
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+#if BLOCKYARD_SANITIZED
+  return mmap(place, bytes, protection, flags, -1, 0);
+#else
+  return reinterpret_cast<void*>(syscall(SYS_mmap, place, bytes, protection, flags, -1, 0));
+#endif
+}
+void unmap(void* place, std::size_t bytes) {
+#if BLOCKYARD_SANITIZED
+  munmap(place, bytes);
+#else
+  syscall(SYS_munmap, place, bytes);
+#endif
+}
 
 // Every function here keeps errno.
 class KeptErrno {
@@ -34,7 +54,7 @@ void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
     return nullptr;
   }
   const KeptErrno kept;
-  void* const mapped = mmap(nullptr, bytes + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapped = map(nullptr, bytes + slack, protection);
   if (mapped == MAP_FAILED) {
     return nullptr;
   }
@@ -45,22 +65,22 @@ void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const std::size_t lead = ((address + alignment - 1) & ~(alignment - 1)) - address;
   if (lead != 0) {
-    munmap(begin, lead);
+    unmap(begin, lead);
   }
   if (slack != lead) {
-    munmap(begin + lead + bytes, slack - lead);
+    unmap(begin + lead + bytes, slack - lead);
   }
   return begin + lead;
 }
 
 bool allow(void* pages, std::size_t bytes, int protection) {
   const KeptErrno kept;
-  return mprotect(pages, bytes, protection) == 0;
+  return syscall(SYS_mprotect, pages, bytes, protection) == 0;
 }
 
 bool advise(void* pages, std::size_t bytes, int advice) {
   const KeptErrno kept;
-  return madvise(pages, bytes, advice) == 0;
+  return syscall(SYS_madvise, pages, bytes, advice) == 0;
 }
 
 }  // namespace
@@ -96,9 +116,9 @@ void* find_free_space(std::size_t bytes, std::size_t alignment) {
 // address that it does not know by 0, where the flag would map page 0.
 bool reserve_pages_at(void* place, std::size_t bytes) {
   const KeptErrno kept;
-  void* const mapped = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapped = map(place, bytes, PROT_READ | PROT_WRITE);
   if (mapped != MAP_FAILED && mapped != place) {
-    munmap(mapped, bytes);
+    unmap(mapped, bytes);
   }
   return mapped == place;
 }
@@ -107,8 +127,8 @@ bool address_space_is_limited() {
   const KeptErrno kept;
   rlimit space{};
   rlimit data{};
-  return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
-         (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
+  return (syscall(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
+         (syscall(SYS_prlimit64, 0, RLIMIT_DATA, nullptr, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
 void* reserve_space(std::size_t bytes, std::size_t alignment) { return map_aligned(bytes, alignment, PROT_NONE); }
@@ -119,7 +139,7 @@ bool protect_pages(void* pages, std::size_t bytes) { return allow(pages, bytes, 
 
 void release_pages(void* pages, std::size_t bytes) {
   const KeptErrno kept;
-  munmap(pages, bytes);
+  unmap(pages, bytes);
 }
 
 bool discard_pages(void* pages, std::size_t bytes) { return advise(pages, bytes, MADV_DONTNEED); }
@@ -146,15 +166,33 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes) {
 
 std::size_t memory_of_machine() {
   struct sysinfo now {};
-  return sysinfo(&now) == 0 ? std::size_t{now.totalram} * now.mem_unit : ~std::size_t{0};
+  return syscall(SYS_sysinfo, &now) == 0 ? std::size_t{now.totalram} * now.mem_unit : ~std::size_t{0};
 }
 
-std::uint64_t monotonic_ns() {
+namespace {
+
+std::uint64_t clock_ns(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  syscall(SYS_clock_gettime, clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-void yield_thread() { sched_yield(); }
+}  // namespace
+
+std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+std::uint64_t thread_time_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+void yield_thread() { syscall(SYS_sched_yield); }
+
+// The C library's function may be the program's own, which allocates, as bash's.
+const char* environment(const char* name) {
+  const std::size_t length = std::strlen(name);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
+      return *entry + length + 1;
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace blockyard::base

@@ -34,6 +34,12 @@ struct AroundFork {
 constinit Mutex around_fork_lock;
 constinit std::array<AroundFork, 8> around_forks{};
 constinit std::size_t around_fork_count = 0;
+struct AroundEveryFork {
+  void (*before)();
+  void (*parent)();
+  void (*child)();
+};
+constinit AroundEveryFork around_each{[] {}, [] {}, [] {}};
 constinit std::atomic<bool> registered{false};
 constinit bool forked_alone = false;  // read once: the child begins with one thread
 
@@ -41,6 +47,7 @@ constinit bool forked_alone = false;  // read once: the child begins with one th
 // it waits for single streams, and whoever holds a stream may allocate: it comes before all locks of ours. A child does
 // not give it back: fork has set it anew.
 void before_fork() {
+  around_each.before();
   if (is_only_thread()) {
     forked_alone = true;
     return;
@@ -56,16 +63,16 @@ void before_fork() {
 }
 
 void after_fork_in_parent() {
-  if (forked_alone) {
-    return;
+  if (!forked_alone) {
+    for (std::size_t i = 0; i < around_fork_count; ++i) {
+      around_forks[i].parent();
+    }
+    around_fork_lock.unlock();
+    if (_IO_list_unlock != nullptr) {
+      _IO_list_unlock();
+    }
   }
-  for (std::size_t i = 0; i < around_fork_count; ++i) {
-    around_forks[i].parent();
-  }
-  around_fork_lock.unlock();
-  if (_IO_list_unlock != nullptr) {
-    _IO_list_unlock();
-  }
+  around_each.parent();
 }
 
 void after_fork_in_child() {
@@ -79,6 +86,7 @@ void after_fork_in_child() {
   if (!forked_alone) {
     around_fork_lock.unlock();
   }
+  around_each.child();
 }
 
 // Before the constructors of a program that links the library, and after those of the libraries that it needs.
@@ -129,6 +137,11 @@ bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*ch
   around_forks[around_fork_count] = {prepare, parent, child, child_alone};
   ++around_fork_count;
   return true;
+}
+
+void around_every_fork(void (*before)(), void (*parent)(), void (*child)()) {
+  come_before_other_fork_handlers();
+  around_each = {before, parent, child};
 }
 
 void come_before_other_fork_handlers() {

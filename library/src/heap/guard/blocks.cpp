@@ -328,7 +328,7 @@ bool is_of_arena(const void* run) { return (region.pages[region.page_of(run)].fl
     static_cast<void>(checked_run_size(block));
   }
   free_run(block);  // reports what is none
-  start_janitor_if_due();
+  look_after_janitor();
 }
 
 std::size_t run_size(const void* block) {

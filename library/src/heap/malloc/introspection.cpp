@@ -47,7 +47,7 @@ BY_EXPORT struct mallinfo mallinfo(void) { return __libc_mallinfo(); }
 
 // The parameters that mean something here; 0, as for any that is unknown, for the others:
 // - M_TRIM_THRESHOLD -1 (or any other negative number): what is free stays. Any other value: it goes back as before.
-// - M_TOP_PAD: so many bytes are kept ready.
+// - M_TOP_PAD: address space is taken ahead anyway, and none of it is populated for that.
 // - M_MMAP_MAX 0: no block is a mapping of its own, which holds anyway.
 BY_EXPORT int mallopt(int parameter, int value) {
   constexpr unsigned never = 1'000'000;  // the longest time that BY_HEAP_PURGE takes
@@ -61,11 +61,7 @@ BY_EXPORT int mallopt(int parameter, int value) {
       return by_heap_set(BY_HEAP_PURGE, value < 0 ? never : usual) == 0 ? 1 : 0;
     }
     case M_TOP_PAD:
-      if (value < 0) {
-        return 0;
-      }
-      by_heap_reserve(static_cast<std::size_t>(value));
-      return 1;
+      return value >= 0 ? 1 : 0;
     case M_MMAP_MAX:
       return value == 0 ? 1 : 0;
     default:

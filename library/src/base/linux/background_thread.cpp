@@ -1,0 +1,179 @@
+#include "base/background_thread.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "base/sanitizer.hpp"
+
+namespace blockyard::base {
+
+namespace {
+
+// For 8,192 cores.
+constinit unsigned long allowed_cores[128] = {};
+constinit long allowed_bytes = 0;
+
+struct Begin {
+  void (*run)();
+  const char* name;
+};
+constinit Begin begin{};
+
+// As a batch thread it never preempts the thread that wakes it, in the middle of that thread's work.
+void set_up_and_run() {
+  const sched_param none{};
+  syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
+  if (allowed_bytes > 0) {
+    syscall(SYS_sched_setaffinity, 0, allowed_bytes, allowed_cores);
+  }
+  syscall(SYS_prctl, PR_SET_NAME, begin.name, 0, 0, 0);
+  begin.run();
+}
+
+#if !BLOCKYARD_SANITIZED
+std::uintptr_t thread_pointer() {
+  std::uintptr_t pointer = 0;
+#if defined(__x86_64__)
+  __asm__("mov %%fs:0, %0" : "=r"(pointer));
+#elif defined(__aarch64__)
+  __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+#endif
+  return pointer;
+}
+#endif
+
+}  // namespace
+
+bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_list<const void*> variables) {
+  const int saved = errno;
+  if (!is_over()) {
+    return false;
+  }
+  begin = {run, name};
+  alive_.store(1, std::memory_order_relaxed);
+#if BLOCKYARD_SANITIZED
+  (void)variables;
+  pthread_t thread;
+  const bool started = pthread_create(
+                           &thread, nullptr,
+                           [](void* self) -> void* {
+                             static_cast<BackgroundThread*>(self)->thread_ = static_cast<int>(syscall(SYS_gettid));
+                             set_up_and_run();
+                             static_cast<BackgroundThread*>(self)->alive_.store(0, std::memory_order_release);
+                             return nullptr;
+                           },
+                           this) == 0;
+  if (started) {
+    pthread_detach(thread);
+  }
+#else
+  constexpr std::size_t page = 4096;
+  constexpr std::size_t stack = std::size_t{64} << 10;
+  // The C library's record of a thread lies around the thread pointer, thread-local variables on one side of it.
+  constexpr std::size_t record = std::size_t{16} << 10;
+  if (memory_ == nullptr) {
+    const std::uintptr_t here = thread_pointer();
+    std::size_t reach = 0;
+    const auto cover = [&](const void* variable) {
+      const auto place = reinterpret_cast<std::uintptr_t>(variable);
+      reach = std::max<std::size_t>(reach, place > here ? place - here : here - place);
+    };
+    cover(&errno);
+    std::for_each(variables.begin(), variables.end(), cover);
+    const std::size_t side = (reach + record + page - 1) & ~(page - 1);
+    const long mapped = syscall(SYS_mmap, nullptr, page + stack + 2 * side, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped != -1) {
+      syscall(SYS_mprotect, mapped, page, PROT_NONE);
+      memory_ = reinterpret_cast<char*>(mapped);
+      pointer_ = reinterpret_cast<std::uintptr_t>(memory_ + page + stack + side);
+#if defined(__x86_64__)
+      // By the ABI the thread pointer finds itself; glibc finds its record by the third word.
+      reinterpret_cast<std::uintptr_t*>(pointer_)[0] = reinterpret_cast<std::uintptr_t*>(pointer_)[2] = pointer_;
+#endif
+    }
+  }
+  bool started = false;
+  if (memory_ != nullptr) {
+    constexpr int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                          CLONE_SETTLS | CLONE_CHILD_CLEARTID;
+    const NoSignals none;
+    const int thread = clone(
+        [](void*) {
+          set_up_and_run();
+          return 0;
+        },
+        memory_ + page + stack, flags, nullptr, nullptr, reinterpret_cast<void*>(pointer_), &alive_);
+    started = thread > 0;
+    thread_ = started ? thread : thread_;
+  }
+#endif
+  if (!started) {
+    alive_.store(0, std::memory_order_relaxed);
+  }
+  errno = saved;
+  return started;
+}
+
+bool BackgroundThread::is_gone() const {
+  const int saved = errno;
+  const bool gone = is_over() && (thread_ == 0 || syscall(SYS_tgkill, process_id(), thread_, 0) != 0);
+  errno = saved;
+  return gone;
+}
+
+void note_allowed_cores() {
+  const int saved = errno;
+  allowed_bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed_cores, allowed_cores);
+  errno = saved;
+}
+
+int process_id() { return static_cast<int>(syscall(SYS_getpid)); }
+
+unsigned threads_of_process() {
+  constexpr int fields_between = 17;  // the name's end is the 2nd field's, the threads are the 20th
+  const int saved = errno;
+  char text[1024] = {};
+  const long file = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    syscall(SYS_read, file, text, sizeof text - 1);
+    syscall(SYS_close, file);
+  }
+  errno = saved;
+  const char* at = std::strrchr(text, ')');
+  for (int field = 0; at != nullptr && field <= fields_between; ++field) {
+    at = std::strchr(at + 1, ' ');
+  }
+  unsigned threads = 0;
+  for (; at != nullptr && at[1] >= '0' && at[1] <= '9'; ++at) {
+    threads = threads * 10 + static_cast<unsigned>(at[1] - '0');
+  }
+  return threads;
+}
+
+// The kernel's own set, with the signals that the C library keeps to itself.
+NoSignals::NoSignals() {
+  const int saved = errno;
+  const std::uint64_t all = ~(std::uint64_t{1} << (SIGSYS - 1));
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
+  errno = saved;
+}
+
+NoSignals::~NoSignals() {
+  const int saved = errno;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+  errno = saved;
+}
+
+}  // namespace blockyard::base
