@@ -100,18 +100,18 @@ bool is_fork_alone() { return base::is_only_thread() || base::threads_of_process
 // only thread.
 constinit bool aside_for_fork = false;
 
-void before_fork() {
+void end_for_fork() {
   const Phase phase = janitor_phase.load(std::memory_order_relaxed);
   aside_for_fork = (phase == Phase::running || phase == Phase::starting) && is_fork_alone() && janitor_stands_aside();
 }
 
-void after_fork_in_parent() {
+void return_after_fork() {
   if (aside_for_fork) {
     janitor_may_return();
   }
 }
 
-void after_fork_in_child() {
+void begin_in_child() {
   process.store(base::process_id(), std::memory_order_relaxed);
   held_off.store(0, std::memory_order_relaxed);
   asleep.store(0, std::memory_order_relaxed);
@@ -131,7 +131,7 @@ void allow_janitor(const JanitorsWork& what) {
   work = what;
   process.store(base::process_id(), std::memory_order_relaxed);
   base::note_allowed_cores();
-  base::around_every_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+  base::around_every_fork(end_for_fork, return_after_fork, begin_in_child);
   if (!move_on(Phase::forbidden, Phase::absent)) {
     move_on(Phase::wanted_early, Phase::due);
   }

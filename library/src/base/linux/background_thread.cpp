@@ -24,11 +24,11 @@ namespace {
 constinit unsigned long allowed_cores[128] = {};
 constinit long allowed_bytes = 0;
 
-struct Begin {
+struct Work {
   void (*run)();
   const char* name;
 };
-constinit Begin begin{};
+constinit Work given{};
 
 // As a batch thread it never preempts the thread that wakes it, in the middle of that thread's work.
 void set_up_and_run() {
@@ -37,8 +37,8 @@ void set_up_and_run() {
   if (allowed_bytes > 0) {
     syscall(SYS_sched_setaffinity, 0, allowed_bytes, allowed_cores);
   }
-  syscall(SYS_prctl, PR_SET_NAME, begin.name, 0, 0, 0);
-  begin.run();
+  syscall(SYS_prctl, PR_SET_NAME, given.name, 0, 0, 0);
+  given.run();
 }
 
 #if !BLOCKYARD_SANITIZED
@@ -60,7 +60,7 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
   if (!is_over()) {
     return false;
   }
-  begin = {run, name};
+  given = {run, name};
   alive_.store(1, std::memory_order_relaxed);
 #if BLOCKYARD_SANITIZED
   (void)variables;
