@@ -33,8 +33,8 @@ class BackgroundThread {
  private:
   std::atomic<std::uint32_t> alive_{0};
   int thread_ = 0;          // the system's number of the last one
-  char* memory_ = nullptr;  // kept for the next
-  std::uintptr_t pointer_ = 0;
+  [[maybe_unused]] char* memory_ = nullptr;  // kept for the next
+  [[maybe_unused]] std::uintptr_t pointer_ = 0;
 };
 
 /// Notes on which cores the process may run, for those that start later. A system call.

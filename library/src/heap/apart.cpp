@@ -62,7 +62,10 @@ BY_CALLED_ALONE(capset, SYS_capset, (void* header, const void* data), header, da
 // Of these the system has no call of its own.
 BY_CALLED_ALONE(seteuid, -1, (uid_t user), user)
 BY_CALLED_ALONE(setegid, -1, (gid_t group), group)
-BY_CALLED_ALONE(initgroups, -1, (const char* user, gid_t group), user, group)
+BY_API int initgroups(const char* user, gid_t group) {
+  const Aside aside;
+  return static_cast<int>(call_next<int(const char*, gid_t)>("initgroups", -1, user, group));
+}
 
 BY_API int prctl(int option, ...) noexcept {
   va_list list;
