@@ -3,7 +3,7 @@
 # tests/PART/run-programs, tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo check test test-programs soak bench results lint docs aarch64 dotnet wheel clean distclean
+.PHONY: help setup build demo check test test-programs soak bench bench-fidelity results lint docs aarch64 dotnet wheel clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -54,6 +54,12 @@ bench: ## ratios to peers (PARTS=heap: only that)
 	@scripts/setup-venv
 	@scripts/build bench
 	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" scripts/run-each 'bench/*/run'
+
+bench-fidelity: ## real programs on five allocators beside the replays of their journals (PROGRAMS="SQLite Perl")
+	@scripts/install-packages build lab bench programs
+	@scripts/setup-venv
+	@scripts/build bench
+	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" bench/fidelity/run $(PROGRAMS)
 
 results: ## write docs/results (COLLECT=1: from the last measurements)
 	@scripts/setup-venv

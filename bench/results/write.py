@@ -14,6 +14,7 @@ import common
 import data as files
 import page_choosing
 import page_containers
+import page_fidelity
 import page_heap
 import page_index
 import page_lab
@@ -67,6 +68,8 @@ def pages(data: Data, images: Path) -> dict[str, list[str]]:
     }
     if "container" in data.documents:
         made["containers.md"] = page_containers.write(data)
+    if "fidelity" in data.documents:
+        made["fidelity.md"] = page_fidelity.write(data, targets["fidelity"])
     if "lifetime" in data.documents:
         made["lifetimes.md"] = page_lifetimes.write(data, targets["lifetime"])
     return made

@@ -67,7 +67,9 @@ def test_each_group_is_measured_alone_and_all_together_beside_the_plain_replay(t
 def test_variants_take_turns_and_every_byte_is_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = watched(monkeypatch, lambda number: None)
     gains(tmp_path, (3,), repeats=2)
-    assert ran == ["plain/glibc/1x-all/1", "group-3/glibc/1x-all/1", "group-3/glibc/1x-all/2", "plain/glibc/1x-all/2"]
+    timed = [run for run in ran if "/1x-all/" in run]
+    assert timed == ["plain/glibc/1x-all/1", "group-3/glibc/1x-all/1", "group-3/glibc/1x-all/2", "plain/glibc/1x-all/2"]
+    assert "plain/null/1x-all-untimed/2" in ran and not any(run.startswith("group-3/null") for run in ran)
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, before: Callable[[int], None]) -> list[str]:
@@ -97,10 +99,11 @@ def test_an_interrupted_measurement_is_gone_on_with(tmp_path: Path, monkeypatch:
     second = watched(monkeypatch, lambda number: None)
     seen: list[float] = []
     found = gains(tmp_path, progress=lambda fraction, text: seen.append(fraction))
-    assert len(second) == 4 * 3 - 3 and not set(first) & set(second)
+    whole = 4 * (3 + 3 + 1) + 3 + 1  # timed, untimed and untouched, and those of null
+    assert len(second) == whole - 3 and not set(first) & set(second)
     assert len(found) == 4
-    assert seen == sorted(seen) and seen[0] == 0.25 and seen[-1] == 1
-    assert gains(tmp_path) == found and len(second) == 9
+    assert seen == sorted(seen) and seen[0] == 3 / whole and seen[-1] == 1
+    assert gains(tmp_path) == found and len(second) == whole - 3
 
 
 @pytest.mark.parametrize("change", [{"repeats": 4}, {"allocator": "null"}, {"groups": (3,)}])
@@ -112,11 +115,10 @@ def test_a_folder_of_another_measurement_is_refused(tmp_path: Path, change: dict
 
 def test_the_end_of_a_frame_counts_to_the_frame_that_it_ends(tmp_path: Path) -> None:
     before = gains(tmp_path, (3,), repeats=2)[1]
-    for path in (tmp_path / "replays").glob("runs/group-3/*/*/*/frame_ends.npy"):
+    for path in (tmp_path / "replays").glob("runs/group-3/*/1x-all-untimed/*/bursts.npy"):
         rows = np.load(path)
-        assert len(rows) == FRAMES
-        rate = json.loads((path.parent / "run.json").read_text())["ticks_per_ns"]
-        rows["call"][7] += int(MS * rate)  # of the frame between the seventh mark and the eighth
+        mine = np.flatnonzero(rows["frame"] == 7)[-1]  # it ends with the end of that frame
+        rows["ns"][mine] += MS
         np.save(path, rows)
     after = measure.read(tmp_path / "replays")[1]
     assert after.worst_ns.low >= MS

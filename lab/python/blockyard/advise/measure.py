@@ -17,15 +17,14 @@ from blockyard.advise import tool
 from blockyard.allocators import Choice
 from blockyard.analysis import figures, frames, noise, sections, timeline
 from blockyard.analysis.latency import P50, P99
-from blockyard.analysis.passes import ALL
-from blockyard.analysis.samples import columns
 from blockyard.analysis.sections import AllocatorRuns
+from blockyard.analysis.totals import Untimed
 from blockyard.campaign import document, machine, prepare, runner
 from blockyard.campaign.document import Campaign
 from blockyard.campaign.estimate import Estimate
 from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.run_options import RunOptions
-from blockyard.campaign.schedule import Run
+from blockyard.campaign.schedule import NULL, Run
 from blockyard.campaign.settings import Stretch
 from blockyard.errors import UserError
 from blockyard.files import whole_text
@@ -35,8 +34,6 @@ TOGETHER = "together"
 SLOW_NS = 10_000
 TOUCH = "all"
 """What using the memory costs counts too, not the call alone."""
-FRAME_END = np.dtype([("event", "<u4"), ("thread", "<u4"), ("start", "<u8"), ("call", "<u4")])
-"""A row of frame_ends.npy."""
 _PAGE = 4096.0
 _FIGURES = ("p50_ns", "p99_ns", "worst_ns", "timed_ns", "slow_calls", "peak_bytes")
 
@@ -219,9 +216,7 @@ def _by_frame(runs: AllocatorRuns, cut: frames.FrameCut | frames.NoFrames) -> np
     """Allocator time, [repeat, frame], in ns, with the ends of temp memory."""
     if not isinstance(cut, frames.FrameCut) or not cut.frames:
         return np.zeros((len(runs.runs), 0))
-    opened = figures.open_rows(runs, gross=False)
-    (series,) = frames.per_frame(opened, [cut], runs.ticks_per_ns, looked_into=False)
-    return series.as_run_ns + [_frame_ends(runs, run, cut) for run in runs.runs]
+    return _totals(runs).frames(cut.edges, cut.thread)
 
 
 def _known(runs: AllocatorRuns, by_frame: np.ndarray) -> dict[str, noise.Figure]:
@@ -232,7 +227,7 @@ def _known(runs: AllocatorRuns, by_frame: np.ndarray) -> dict[str, noise.Figure]
         for rows in figures.open_rows(runs, gross=False)
     ]
     found = {
-        "timed_ns": noise.Figure.of_each([run.number("timed_ns") for run in runs.runs], step),
+        "timed_ns": noise.Figure.of_each(_totals(runs).each_ns, step),
         "slow_calls": noise.Figure.of_each(slow, 1.0),
         "peak_bytes": noise.Figure.of_each([run.number("peak_resident_bytes") for run in runs.runs], _PAGE),
     }
@@ -243,20 +238,10 @@ def _known(runs: AllocatorRuns, by_frame: np.ndarray) -> dict[str, noise.Figure]
     return found
 
 
-def _frame_ends(runs: AllocatorRuns, run: sections.Run, cut: frames.FrameCut) -> np.ndarray:
-    """What the ends of temp memory took of each frame, in ns."""
-    found = np.zeros(cut.frames)
-    path = run.folder / "frame_ends.npy"
-    if not path.is_file():
-        return found
-    rows = columns(path, FRAME_END, "frame end")
-    rows = rows[(rows["thread"] == cut.thread) | (cut.thread == ALL)]
-    # The mark that ends a frame is the edge behind it.
-    place = np.searchsorted(cut.edges, rows["event"], side="left") - 1
-    inside = (place >= 0) & (place < cut.frames)
-    net = np.maximum(rows["call"].astype(float) - runs.floor_ticks(run)[0], 0) / run.number("ticks_per_ns")
-    np.add.at(found, place[inside], net[inside])
-    return found
+def _totals(runs: AllocatorRuns) -> Untimed:
+    if runs.totals is None:
+        raise UserError(f"{runs.runs[0].folder} has no untimed runs beside it; remove the measurement and repeat it")
+    return runs.totals
 
 
 def _prepare(
@@ -276,14 +261,20 @@ def _prepare(
         there = [{key: entry.get(key) for key in (*same, "name", "groups")} for entry in campaign.journals]
         here = [{**same, "name": name, "groups": list(groups)} for name, groups in variants.items()]
         known = [(entry["name"], entry["version"]) for entry in campaign.allocators]
-        if there != here or known != [(choice.name, choice.version)] or campaign.repeats != repeats:
+        if (
+            there != here
+            or known != [(choice.name, choice.version)]
+            or (campaign.repeats, campaign.totals) != (repeats, True)
+        ):
             raise UserError(f"{folder.path} holds another measurement; remove it, or choose another folder")
         machine.refuse_another(folder.path)
         return campaign
     entries = []
     for number, (name, groups) in enumerate(variants.items()):
         facts = _plan(folder, replace(stretch, name=name), routes, groups, _part(progress, number, len(variants)))
-        entries.append({**same, "name": name, "groups": list(groups), **facts})
+        # What is rerouted costs on null too: all are held against the plain journal there.
+        baseline = {"baseline": PLAIN} if groups else {}
+        entries.append({**same, "name": name, "groups": list(groups), **baseline, **facts})
     campaign = Campaign(
         name="advise",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -295,6 +286,7 @@ def _prepare(
         touches=[TOUCH],
         repeats=repeats,
         options=RunOptions(),
+        totals=True,
     )
     with disk_errors(folder.path):
         machine.write(folder.path, machine.describe())
@@ -314,6 +306,7 @@ def _part(progress: Progress, number: int, of: int) -> Progress:
 def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, progress: Progress) -> None:
     todo = [run for run in _order(campaign) if folder.result(run) is None]
     estimate = Estimate(campaign.journals)
+    choices = {choice.name: choice for choice in [*allocators.resolve([NULL]), choice]}
     total = len(campaign.runs())
     with disk_errors(folder.path):
         for position, run in enumerate(todo):
@@ -324,7 +317,7 @@ def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, pr
             if not plan.is_file():
                 stretch = Stretch(run.journal, Path(entry["path"]), entry["from_s"], entry["to_s"])
                 _plan(folder, stretch, routes, entry["groups"], lambda fraction, text: None)
-            request = runner.Request(run, choice, plan, campaign.options)
+            request = runner.Request(run, choices[run.allocator], plan, campaign.options)
             with folder.running(run) as partial:
                 result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor)
                 if result["status"] != "ok":

@@ -10,7 +10,7 @@ The logarithm of a figure varies for three reasons.
 - **Machines**: two campaigns meet a machine in two states. The allocators that are the same in both tell how it moved
   (`Movement`).
 
-Two claims are never made: of a difference that a step of the clock or 2 % explains, and of one that the runs show among
+Two claims are never made: of a difference that two steps of the clock or 2 % explain, and of one that runs show among
 themselves. All claims that are made together have one chance of 5 % that any is wrong; intervals are as wide as that
 takes, so two that do not touch are a claim (docs/reference/method.md, Claims).
 """
@@ -29,6 +29,8 @@ from blockyard.analysis.latency import View
 
 MARGIN = 0.02
 """No claim is made of a smaller difference."""
+STEPS = 2
+"""Nor of one of fewer steps of the clock: a call by itself is known no better."""
 LEAST_REPEATS = 3
 """Two repeats on a side show no spread: the interval of their ratio would span thousands."""
 FALSE_ALARMS = 0.05
@@ -176,12 +178,12 @@ def difference(base: Figure, new: Figure, confidence: float, margin: float = MAR
         half = _quantile(confidence, freedom) * error
         low, high = exp(max(middle - half, -700.0)), exp(min(middle + half, 700.0))
         power = float(stdtrit(freedom, _POWER)) * error
-        shows = max(exp(min(half + power, 700.0)), 1 + margin, 1 + step / before)
+        shows = max(exp(min(half + power, 700.0)), 1 + margin, 1 + STEPS * step / before)
     reason = ""
     if min(base.runs, new.runs) < LEAST_REPEATS:
         reason, shows = "too few repeats", None
-    elif abs(after - before) < 1.5 * step:  # one step, or none
-        reason = "within a clock step"
+    elif abs(after - before) < (STEPS - 0.5) * step:  # a step is known no better than to half of one
+        reason = "within two clock steps"
     elif 1 / (1 + margin) <= ratio <= 1 + margin:
         reason = f"within {margin * 100:.0f} %"
     elif low is not None and high is not None and low <= 1 <= high:

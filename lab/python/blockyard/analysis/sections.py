@@ -222,7 +222,8 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     sections = []
     for (journal, pace, touch), found in grouped.items():
         floors = _least_floors([run for runs in found.values() for run in runs if run.ok])
-        null = {f"null {kind}": runs for kind, runs in untimed[journal, pace, touch, NULL].items()}
+        baseline = plan.journal(journal).get("baseline", journal)
+        null = {f"null {kind}": runs for kind, runs in untimed[baseline, pace, touch, NULL].items()}
         members = [
             _allocator(entries[name], found[name], {**untimed[journal, pace, touch, name], **null}, floors)
             for name in entries

@@ -106,6 +106,12 @@ class Untimed:
         return [self._total(thread) for thread in (ALL, *sorted(self.touched[0].by_thread()))]
 
     @property
+    def each_ns(self) -> list[float]:
+        """All threads together with first touch, by repeat."""
+        null = median(_sums(self.null_touched, ALL))
+        return [max(ns - null, 0.0) for ns in _sums(self.touched, ALL)]
+
+    @property
     def all(self) -> Total:
         return self.by_thread[0]
 

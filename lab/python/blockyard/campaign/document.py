@@ -9,7 +9,7 @@ from typing import Any
 from blockyard import variants
 from blockyard.campaign import run_options
 from blockyard.campaign.run_options import RunOptions
-from blockyard.campaign.schedule import Run, schedule, traces
+from blockyard.campaign.schedule import NULL, Run, schedule, traces
 from blockyard.campaign.settings import MOST_REPEATS, Settings
 from blockyard.errors import UserError
 
@@ -27,7 +27,8 @@ _SHARED = {
 
 @dataclass(frozen=True)
 class Campaign:
-    """`journals` and `allocators` are their entries in the file; see docs/reference/campaign-folder.md."""
+    """`journals` and `allocators` are their entries in the file; see docs/reference/campaign-folder.md. A journal whose
+    entry names another as its `baseline` has that one's runs on `null`."""
 
     name: str
     created_at: str
@@ -45,7 +46,9 @@ class Campaign:
 
     def runs(self) -> list[Run]:
         """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""
-        return schedule(*self._names(), self.paces, self.touches, self.repeats, totals=self.totals)
+        runs = schedule(*self._names(), self.paces, self.touches, self.repeats, totals=self.totals)
+        elsewhere = {entry["name"] for entry in self.journals if "baseline" in entry}
+        return [run for run in runs if run.allocator != NULL or run.journal not in elsewhere]
 
     def traces(self) -> list[Run]:
         """The traced runs, which measure nothing: none of them is in `runs`."""

@@ -55,12 +55,14 @@ std::uint64_t BurstWriter::advance(std::uint64_t most) {
 
 void BurstWriter::pass(Cursor& cursor, const ReplayThread& thread) {
   const Record& record = thread.record(cursor.next);
-  const bool ends = record.kind == kind_burst_end || record.kind == kind_burst_end_apart;
-  if (record.kind < first_special_kind && record.kind != kind_burst_end_apart) ++cursor.events;
-  if (!ends) return;
-  const auto frame = std::lower_bound(frames_.begin(), frames_.end(), record.event) - frames_.begin();
+  const bool apart = record.kind == kind_burst_end_apart;
+  if (record.kind < first_special_kind && !apart) ++cursor.events;
+  if (record.kind != kind_burst_end && !apart) return;
+  // The end of a frame has the number of its mark, and belongs to what is before it.
+  const std::uint32_t event = record.event - (apart && record.event != 0 ? 1 : 0);
+  const auto frame = std::lower_bound(frames_.begin(), frames_.end(), event) - frames_.begin();
   const BurstRow row{
-      record.event,
+      event,
       cursor.events,
       static_cast<std::uint32_t>(frame),
       static_cast<std::uint16_t>(thread.journal_thread),

@@ -12,7 +12,7 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Percentile, View, paid
 from blockyard.analysis.sections import Section, middle
-from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables, site_tables
+from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables, site_tables, total_tables
 from blockyard.report.lineup import Lineup, MeasuredSection
 from blockyard.report.page.pack import LATENCY_STEPS, packed, steps
 from blockyard.report.page.stacks import SUM_STEPS
@@ -220,6 +220,8 @@ def _tables(lineup: Lineup, views: Sequence[View]) -> list[dict[str, Any]]:
 
 
 def _of_no_view(lineup: Lineup) -> Iterator[Table]:
+    if any(one.runs.totals is not None for one in lineup.competing):
+        yield total_tables.table(lineup)
     if lineup.looked_into:
         yield from cause_tables.tables(lineup)
     traces = {one.name: lineup.trace(one) for one in lineup.members}
