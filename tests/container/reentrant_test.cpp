@@ -43,11 +43,11 @@ struct ActivePlain {
 
 template <class Map>
 class ReentrantMap : public testing::Test {};
-using Maps =
+using ReentrantMaps =
     testing::Types<HashMap<int, Active>, HashMap<int, ActivePlain>,
                    HashMap<int, Active, HasherDefault, ComparatorDefault<int>, DirectBlocks>, RBMap<int, Active>,
                    RBMap<int, ActivePlain>, RBMap<int, Active, container::LessDefault, DirectBlocks>>;
-TYPED_TEST_SUITE(ReentrantMap, Maps);
+TYPED_TEST_SUITE(ReentrantMap, ReentrantMaps);
 
 template <class Map>
 void expect_keys_below(Map& map, int end) {

@@ -16,9 +16,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
 
 #include "blockyard/block.h"
 #include "blockyard/detail/block_slab.hpp"
+#include "blockyard/detail/on_throw.hpp"
+#include "blockyard/detail/type_record.hpp"
 
 namespace blockyard {
 
@@ -50,6 +55,7 @@ class BY_API BlockAllocator {
   }
 
   /// Frees a block that this allocator's allocate() returned. nullptr is not allowed. O(1).
+  void deallocate(void* block) noexcept { free(block); }
   void free(void* block) noexcept {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     free_checked(block);
@@ -94,6 +100,37 @@ class BY_API BlockAllocator {
   std::uint32_t stride_;                             ///< bytes; 0 when the size was out of range
   std::int32_t mask_;                                ///< finds a block's slab: block::slab_mask_of()
   block::Pool* pool_ = nullptr;                      ///< slabs and pages; made with the first block
+};
+
+/// Objects of type T in blocks of one owner, such as a level. Bounds and thread-safety: BlockAllocator.
+template <class T>
+class TypedBlockAllocator {
+ public:
+  TypedBlockAllocator() noexcept : blocks_(sizeof(T), alignof(T)) {}
+
+  /// Makes a T. Throws std::bad_alloc, and whatever T's constructor throws; nothing is allocated then. O(1).
+  template <class... Arguments>
+  [[nodiscard]] T* create(Arguments&&... arguments) {
+    void* const room = block::or_bad_alloc(blocks_.allocate());
+    block::OnThrow on_throw([=, this] { blocks_.deallocate(room); });
+    T* const made = ::new (room) T(std::forward<Arguments>(arguments)...);
+    on_throw.done();
+    return made;
+  }
+  /// Destroys an object that create() made. nullptr is a no-op. O(1).
+  void destroy(T* object) noexcept {
+    if (object != nullptr) {
+      std::destroy_at(object);
+      blocks_.deallocate(object);
+    }
+  }
+
+  /// The memory: reset() and the destructor of this object give it back without destroying what is alive.
+  [[nodiscard]] BlockAllocator& blocks() noexcept { return blocks_; }
+  [[nodiscard]] const BlockAllocator& blocks() const noexcept { return blocks_; }
+
+ private:
+  BlockAllocator blocks_;
 };
 
 }  // namespace blockyard

@@ -2,6 +2,8 @@
 #ifndef BLOCKYARD_HASH_HPP
 #define BLOCKYARD_HASH_HPP
 
+#include "blockyard/detail/cpp20.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +25,11 @@ struct KeyValue {
   template <class Key, class... Arguments>
   explicit KeyValue(std::in_place_t, Key&& from, Arguments&&... arguments)
       : key(std::forward<Key>(from)), value(std::forward<Arguments>(arguments)...) {}
+
+  friend bool operator==(const KeyValue& a, const KeyValue& b) requires
+      std::equality_comparable<K> && std::equality_comparable<V> {
+    return a.key == b.key && a.value == b.value;
+  }
 };
 
 namespace container {

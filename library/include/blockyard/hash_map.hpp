@@ -15,7 +15,9 @@
 /// Constructors and destructors of keys and values may use the map that they are put into or erased from, except as
 /// node_blocks.hpp says of DirectBlocks. An entry is entered once it is made.
 ///
-/// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
+/// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality. With
+/// string keys and the defaults, look-ups take anything that converts to std::string_view and make no string; with a
+/// Hasher and a Comparator that both have a type is_transparent, whatever these two take.
 ///
 /// Exceptions: std::bad_alloc, and what keys, values, hasher and comparator throw. The map is then as before.
 /// Thread-safety: as std::unordered_map. Iterators and pointers stay valid until their own entry is erased.
@@ -27,12 +29,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "blockyard/detail/hash_table.hpp"
 #include "blockyard/detail/nodes.hpp"
+#include "blockyard/detail/standard_names.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/node_blocks.hpp"
 
@@ -40,7 +45,7 @@ namespace blockyard {
 
 template <class K, class V, class Hasher = HasherDefault, class Comparator = ComparatorDefault<K>,
           class A = StaticBlocks>
-class HashMap {
+class HashMap : public container::StandardNames<HashMap<K, V, Hasher, Comparator, A>> {
   struct Node;
   using Blocks = typename A::template For<Node>;
   using NodeLink = typename Blocks::template Link<Node>;
@@ -78,6 +83,16 @@ class HashMap {
   constexpr HashMap() noexcept = default;
   /// Takes its nodes from `blocks` (DirectBlocks: a BlockAllocator&).
   explicit HashMap(Blocks blocks) noexcept : blocks_(std::move(blocks)) {}
+  /// Makes room, as reserve().
+  explicit HashMap(std::size_t entries) { reserve(entries); }
+  /// Of pairs, or entries of another map.
+  template <std::input_iterator I, std::sentinel_for<I> S>
+  HashMap(I first, S last, Blocks blocks = Blocks()) : HashMap(std::move(blocks)) {
+    for (; first != last; ++first) {
+      const auto& [key, value] = *first;
+      insert(key, value);
+    }
+  }
   // These two delegate, so that the destructor runs when an entry's constructor throws.
   HashMap(std::initializer_list<std::pair<K, V>> entries, Blocks blocks = Blocks()) : HashMap(std::move(blocks)) {
     reserve(entries.size());
@@ -134,61 +149,124 @@ class HashMap {
   Iterator insert(const K& key, V&& value, bool front = false) { return assign(front, key, std::move(value)); }
   Iterator insert(K&& key, V&& value, bool front = false) { return assign(front, std::move(key), std::move(value)); }
 
+  /// Inserts a key with a value made of `value`, unless the key is there: then nothing is made or moved from. V need
+  /// neither be assignable nor have a default. The entry, and whether it is new.
+  template <class... Value>
+  std::pair<Iterator, bool> try_emplace(const K& key, Value&&... value) {
+    return emplaced(key, std::forward<Value>(value)...);
+  }
+  template <class... Value>
+  std::pair<Iterator, bool> try_emplace(K&& key, Value&&... value) {
+    return emplaced(std::move(key), std::forward<Value>(value)...);
+  }
+  /// The same, with what a K can be made of.
+  template <class Key, class... Value>
+  std::pair<Iterator, bool> emplace(Key&& key, Value&&... value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Key>, K>) {
+      return emplaced(std::forward<Key>(key), std::forward<Value>(value)...);
+    } else {
+      return emplaced(K(std::forward<Key>(key)), std::forward<Value>(value)...);
+    }
+  }
+
   /// The value of a key, inserted as V() if it is not there.
   V& operator[](const K& key) { return at_or_added(key); }
   V& operator[](K&& key) { return at_or_added(std::move(key)); }
 
   /// The value of a key that is there; throws std::out_of_range if not.
-  [[nodiscard]] V& get(const K& key) {
-    V* const value = getptr(key);
-    if (value == nullptr) {
-      block::throw_out_of_range("blockyard::HashMap: no such key");
-    }
-    return *value;
-  }
-  [[nodiscard]] const V& get(const K& key) const { return const_cast<HashMap*>(this)->get(key); }
+  [[nodiscard]] V& get(const K& key) { return value_at(key); }
+  [[nodiscard]] const V& get(const K& key) const { return value_at(key); }
+  [[nodiscard]] V& at(const K& key) { return value_at(key); }
+  [[nodiscard]] const V& at(const K& key) const { return value_at(key); }
+  [[nodiscard]] const V& operator[](const K& key) const { return value_at(key); }
 
   /// The value of a key, nullptr if it is not there.
-  [[nodiscard]] V* getptr(const K& key) {
-    Node* const node = lookup(key, hashed(key));
-    return node == nullptr ? nullptr : std::addressof(node->entry.value);
-  }
-  [[nodiscard]] const V* getptr(const K& key) const { return const_cast<HashMap*>(this)->getptr(key); }
+  [[nodiscard]] V* getptr(const K& key) { return value_or_null(key); }
+  [[nodiscard]] const V* getptr(const K& key) const { return value_or_null(key); }
 
-  [[nodiscard]] bool has(const K& key) const { return place_of(key, hashed(key)).chunk != nullptr; }
+  [[nodiscard]] bool has(const K& key) const { return is_there(key); }
+  [[nodiscard]] bool contains(const K& key) const { return is_there(key); }
 
   /// end() if the key is not there.
   [[nodiscard]] Iterator find(const K& key) { return {lookup(key, hashed(key)), this}; }
   [[nodiscard]] ConstIterator find(const K& key) const { return {lookup(key, hashed(key)), this}; }
 
   /// Removes a key; whether it was there.
-  bool erase(const K& key) {
-    const std::uint64_t hash = hashed(key);
-    const Place place = place_of(key, hash);
-    if (place.chunk != nullptr) {
-      erase_at(place, hash);
-    }
-    return place.chunk != nullptr;
+  bool erase(const K& key) { return erase_key(key); }
+
+  // The same by what stands for a key.
+  template <class Q>
+  static constexpr bool stands_for_key =
+      !std::is_same_v<Q, K> &&
+      ((has_spread_hashes && std::is_same_v<Comparator, ComparatorDefault<K>> &&
+        std::is_convertible_v<const Q&, std::string_view>) ||
+       requires {
+         typename Hasher::is_transparent;
+         typename Comparator::is_transparent;
+       });
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] V& get(const Q& key) { return value_at(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] const V& get(const Q& key) const { return value_at(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] V& at(const Q& key) { return value_at(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] const V& at(const Q& key) const { return value_at(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] V* getptr(const Q& key) { return value_or_null(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] const V* getptr(const Q& key) const { return value_or_null(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] bool has(const Q& key) const { return is_there(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] bool contains(const Q& key) const { return is_there(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] Iterator find(const Q& key) { return {lookup(key, hashed(key)), this}; }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] ConstIterator find(const Q& key) const { return {lookup(key, hashed(key)), this}; }
+  template <class Q>
+  requires(stands_for_key<Q> && !std::is_convertible_v<const Q&, ConstIterator>)
+  bool erase(const Q& key) { return erase_key(key); }
+
+  /// Removes the entry of an iterator, which is not the end. An iterator to the next entry.
+  Iterator erase(const ConstIterator& at) {
+    ConstIterator next = at;
+    ++next;
+    remove(at);
+    return {const_cast<Node*>(next.element()), this};
   }
 
   /// Removes the entry of an iterator; nothing happens at the end. The iterator is invalid afterwards.
   void remove(const ConstIterator& at) {
     if (at) {
       const std::uint64_t hash = hashed(at->key);
-      erase_at(place_of(at.element(), hash), hash);
+      erase_at(place_of_node(at.element(), hash), hash);
     }
   }
 
   /// Gives an entry another key; its address, value and place in the order stay. False, with nothing changed, if
-  /// `old_key` is not there or `new_key` is. If assigning the key throws, the entry is as before.
+  /// `old_key` is not there or another entry has `new_key`. If assigning the key throws, the entry is as before.
   bool replace_key(const K& old_key, const K& new_key) {
     const std::uint64_t old_hash = hashed(old_key);
     const std::uint64_t new_hash = hashed(new_key);
     const Place place = place_of(old_key, old_hash);
-    if (place.chunk == nullptr || lookup(new_key, new_hash) != nullptr) {
+    if (place.chunk == nullptr) {
       return false;
     }
     Node* const node = node_at(place.link());
+    if (const Node* const there = lookup(new_key, new_hash); there != nullptr) {
+      return there == node;
+    }
     const_cast<K&>(node->entry.key) = new_key;
     table_.erase(place, old_hash);
     enter(node, new_hash);
@@ -202,6 +280,32 @@ class HashMap {
       table_.clear();
       end_nodes();
     }
+  }
+
+  /// Makes the table as small as the entries allow, and gives unused pages of an allocator of the map's own back.
+  /// Without memory for a smaller table, the map stays as it is. O(size).
+  void shrink_to_fit() {
+    if (size_ == 0) {
+      table_.release();
+    } else {
+      static_cast<void>(rebuild(size_));
+    }
+    if constexpr (Blocks::can_reset) {
+      blocks_.trim();
+    }
+  }
+
+  /// Bytes of entries and table. O(1).
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return size_ * block::stride_of(sizeof(Node), alignof(Node)) + table_.bytes();
+  }
+
+  /// Whether both have the same keys with equal values, in any order. O(size).
+  friend bool operator==(const HashMap& a, const HashMap& b) requires std::equality_comparable<V> {
+    return a.size_ == b.size_ && std::all_of(a.begin(), a.end(), [&](const KeyValue<K, V>& entry) {
+             const V* const other = b.getptr(entry.key);
+             return other != nullptr && *other == entry.value;
+           });
   }
 
   /// Sorts stably, by key; addresses stay.
@@ -250,26 +354,73 @@ class HashMap {
   };
 
   // Where the table can't choose another multiplier, two products: one puts all keys of some strides into few chunks.
-  static std::uint64_t hash_of(const K& key) {
-    const auto hash = static_cast<std::uint64_t>(Hasher::hash(key));
+  template <class Q>
+  static std::uint64_t hash_of(const Q& key) {
+    const auto hash = static_cast<std::uint64_t>(Hasher::hash(as_seen(key)));
     return has_number_keys || has_spread_hashes ? hash
                                                 : container::fold_product(hash, container::spread_multipliers.back());
   }
-  [[nodiscard]] std::uint64_t hashed(const K& key) const { return container::mix(hash_of(key), spreading_.multiplier); }
+  // What stands for a string is hashed and compared as a std::string_view.
+  template <class Q>
+  static decltype(auto) as_seen(const Q& key) {
+    if constexpr (has_spread_hashes && !std::is_same_v<Q, K>) {
+      return std::string_view(key);
+    } else {
+      return (key);
+    }
+  }
+  template <class Q>
+  static bool are_equal(const K& key, const Q& other) {
+    if constexpr (has_spread_hashes && !std::is_same_v<Q, K>) {
+      return std::string_view(key) == std::string_view(other);
+    } else {
+      return Comparator::compare(key, other);
+    }
+  }
+  template <class Q>
+  [[nodiscard]] std::uint64_t hashed(const Q& key) const { return container::mix(hash_of(key), spreading_.multiplier); }
 
   template <class Link>
   static Node* node_at(Link link) noexcept {
     return static_cast<Node*>(link.get_unchecked());
   }
-  Place place_of(const K& key, std::uint64_t hash) const {
-    return table_.find(hash, [&](auto link) { return Comparator::compare(node_at(link)->entry.key, key); });
+  template <class Q>
+  Place place_of(const Q& key, std::uint64_t hash) const {
+    return table_.find(hash, [&](auto link) { return are_equal(node_at(link)->entry.key, key); });
   }
-  Place place_of(const Node* node, std::uint64_t hash) const noexcept {
+  Place place_of_node(const Node* node, std::uint64_t hash) const noexcept {
     return table_.find(hash, [node](auto link) { return node_at(link) == node; });
   }
-  Node* lookup(const K& key, std::uint64_t hash) const {
+  template <class Q>
+  Node* lookup(const Q& key, std::uint64_t hash) const {
     const Place place = place_of(key, hash);
     return place.chunk == nullptr ? nullptr : node_at(place.link());
+  }
+  template <class Q>
+  V* value_or_null(const Q& key) const {
+    Node* const node = lookup(key, hashed(key));
+    return node == nullptr ? nullptr : std::addressof(node->entry.value);
+  }
+  template <class Q>
+  V& value_at(const Q& key) const {
+    V* const value = value_or_null(key);
+    if (value == nullptr) {
+      block::throw_out_of_range("blockyard::HashMap: no such key");
+    }
+    return *value;
+  }
+  template <class Q>
+  bool is_there(const Q& key) const {
+    return place_of(key, hashed(key)).chunk != nullptr;
+  }
+  template <class Q>
+  bool erase_key(const Q& key) {
+    const std::uint64_t hash = hashed(key);
+    const Place place = place_of(key, hash);
+    if (place.chunk != nullptr) {
+      erase_at(place, hash);
+    }
+    return place.chunk != nullptr;
   }
 
   template <class Key, class Value>
@@ -281,7 +432,16 @@ class HashMap {
       return {node, this};
     }
     constexpr bool assigns = !is_trivially_made<Key, Value>;
-    return {add<assigns>(hash, front, std::forward<Key>(key), std::forward<Value>(value)), this};
+    return {add<assigns>(hash, front, std::forward<Key>(key), std::forward<Value>(value)).first, this};
+  }
+  template <class Key, class... Value>
+  std::pair<Iterator, bool> emplaced(Key&& key, Value&&... value) {
+    const std::uint64_t hash = hashed(key);
+    if (Node* const node = lookup(key, hash); node != nullptr) {
+      return {Iterator(node, this), false};
+    }
+    const auto [node, is_new] = add(hash, false, std::forward<Key>(key), std::forward<Value>(value)...);
+    return {Iterator(node, this), is_new};
   }
   template <class Key>
   V& at_or_added(Key&& key) {
@@ -293,9 +453,9 @@ class HashMap {
     if constexpr (std::is_trivially_copy_constructible_v<V> && std::is_trivially_default_constructible_v<V>) {
       // Shares its code with insert().
       const V added = V();
-      return add(hash, false, std::forward<Key>(key), added)->entry.value;
+      return add(hash, false, std::forward<Key>(key), added).first->entry.value;
     } else {
-      return add(hash, false, std::forward<Key>(key))->entry.value;
+      return add(hash, false, std::forward<Key>(key)).first->entry.value;
     }
   }
 
@@ -316,13 +476,16 @@ class HashMap {
 
   // Makes room in the table. Hashes that were mixed before are no longer right.
   [[gnu::noinline]] void grow(std::size_t entries) {
+    if (!rebuild(entries)) {
+      block::throw_bad_alloc();
+    }
+  }
+  bool rebuild(std::size_t entries) {
     std::uint64_t* chosen = nullptr;
     if constexpr (has_number_keys) {
       chosen = &spreading_.multiplier;
     }
-    if (!table_.reserve(entries, source(), chosen)) {
-      block::throw_bad_alloc();
-    }
+    return table_.rebuild(entries, source(), chosen);
   }
 
   // Whether no code of the program runs while an entry is made. Such code may use this map.
@@ -339,11 +502,11 @@ class HashMap {
     }
   }
 
-  // Adds an entry for a key that a search did not find. Out of line, as everything but the search is: each caller would
+  // Adds an entry for a key that a search did not find; whether it is new. Out of line, as everything but the search is: each caller would
   // copy this. The new entry's constructors may have changed the map, and even added its key: the search is repeated,
   // in a line that is in the cache. `assigns` says whether an entry found then gets the new value.
   template <bool assigns = false, class Key, class... Value>
-  [[gnu::noinline]] Node* add(std::uint64_t hash, bool front, Key&& key, Value&&... value) {
+  [[gnu::noinline]] std::pair<Node*, bool> add(std::uint64_t hash, bool front, Key&& key, Value&&... value) {
     constexpr bool may_change = !is_trivially_made<Key, Value...>;
     if constexpr (!may_change) {
       make_room(hash, key);
@@ -359,7 +522,7 @@ class HashMap {
         if constexpr (assigns) {
           there->entry.value = std::move(node->entry.value);
         }
-        return there;
+        return {there, false};
       }
       make_room(hash, added);
       unless_added.done();
@@ -367,7 +530,7 @@ class HashMap {
     order_.link_before(node, front ? order_.first.get() : nullptr);
     ++size_;
     enter(node, hash);
-    return node;
+    return {node, true};
   }
 
   void enter(Node* node, std::uint64_t hash) noexcept {

@@ -19,12 +19,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "blockyard/detail/nodes.hpp"
+#include "blockyard/detail/standard_names.hpp"
 #include "blockyard/node_blocks.hpp"
 
 namespace blockyard {
@@ -35,7 +37,7 @@ struct Unowned {};
 struct Owned {};
 
 template <class T, class A = StaticBlocks, class Ownership = Unowned>
-class List {
+class List : public container::StandardNames<List<T, A, Ownership>> {
   static constexpr bool is_owned = std::is_same_v<Ownership, Owned>;
   struct State;
   struct NoOwner {};
@@ -97,14 +99,7 @@ class List {
     /// Makes this element the last of `other`. Throws std::invalid_argument when `other` takes its nodes from another
     /// allocator.
     void transfer_to_back(List& other) requires is_owned {
-      State* const target = other.ready();
-      State* const source = owner_.get_unchecked();
-      if (!source->blocks.shares_with(target->blocks)) {
-        block::throw_invalid_argument("blockyard::List: an element can't move to a list with another allocator");
-      }
-      source->unlink(this);
-      target->link_before(this, nullptr);
-      owner_ = StateLink(target);
+      move_between(owner_.get_unchecked(), this, other.ready(), nullptr);
     }
 
    private:
@@ -131,7 +126,13 @@ class List {
   constexpr List() noexcept = default;
   /// Takes its elements from `blocks` (DirectBlocks: a BlockAllocator&).
   explicit List(Blocks blocks) : state_(make_state(std::move(blocks))) {}
-  // These two delegate, so that the destructor runs when an element's constructor throws.
+  // These three delegate, so that the destructor runs when an element's constructor throws.
+  template <std::input_iterator I, std::sentinel_for<I> S>
+  List(I first, S last, Blocks blocks = Blocks()) : List(std::move(blocks)) {
+    for (; first != last; ++first) {
+      emplace_back(*first);
+    }
+  }
   List(std::initializer_list<T> values, Blocks blocks = Blocks()) : List(std::move(blocks)) {
     for (const T& value : values) {
       push_back(value);
@@ -192,6 +193,11 @@ class List {
     return emplace_at(nullptr, std::forward<Arguments>(arguments)...);
   }
 
+  /// Makes an element before another; with nullptr, at the end.
+  template <class... Arguments>
+  Element* emplace(Element* where, Arguments&&... arguments) {
+    return emplace_before(where, std::forward<Arguments>(arguments)...);
+  }
   /// Inserts before or after an element; with nullptr, at the end. The new element.
   Element* insert_before(Element* where, const T& value) { return emplace_before(where, value); }
   Element* insert_before(Element* where, T&& value) { return emplace_before(where, std::move(value)); }
@@ -202,15 +208,29 @@ class List {
   void pop_back() noexcept { erase(back()); }
   void pop_front() noexcept { erase(front()); }
 
-  /// Removes and destroys an element of this list. False for nullptr. O(1).
+  /// Removes and destroys an element of this list. False for nullptr, and where elements know their list, for an
+  /// element of another one. O(1).
   template <container::NamesElement<Element, T> E>
   bool erase(E named) noexcept {
     Element* const element = named;
     if (element == nullptr) {
       return false;
     }
+    if constexpr (is_owned) {
+      if (element->owner_.get() != state_) {
+        return false;
+      }
+    }
     state_->remove(element);
     return true;
+  }
+  /// Removes the element of an iterator, which is not the end. An iterator to the next one.
+  template <class I>
+  requires std::is_same_v<I, Iterator> || std::is_same_v<I, ConstIterator> Iterator erase(I at) noexcept {
+    auto* const element = const_cast<Element*>(at.element());
+    Element* const next = element->next();
+    state_->remove(element);
+    return {next, this};
   }
   /// Removes the first element equal to `value`; whether there was one. O(n).
   bool erase(const T& value) { return erase(find(value)); }
@@ -230,6 +250,11 @@ class List {
     return const_cast<List*>(this)->find(value);
   }
 
+  template <class U>
+  [[nodiscard]] bool contains(const U& value) const {
+    return find(value) != nullptr;
+  }
+
   /// The value at a position. Throws std::out_of_range. O(n), from the nearer end.
   [[nodiscard]] T& get(std::size_t index) {
     if (index >= size()) {
@@ -243,12 +268,38 @@ class List {
     return element->value_;
   }
   [[nodiscard]] const T& get(std::size_t index) const { return const_cast<List*>(this)->get(index); }
+  [[nodiscard]] T& at(std::size_t index) { return get(index); }
+  [[nodiscard]] const T& at(std::size_t index) const { return get(index); }
   [[nodiscard]] T& operator[](std::size_t index) { return get(index); }
   [[nodiscard]] const T& operator[](std::size_t index) const { return get(index); }
 
-  /// Swaps the places of two elements of this list.
+  /// Moves all elements of another list to before an element of this one; with nullptr, to the end. Their addresses
+  /// stay. O(1); O(their number) where elements know their list. Throws std::invalid_argument, with nothing changed,
+  /// when the lists take their elements from different allocators.
+  void splice(Element* where, List& other) {
+    if (this == &other || other.is_empty()) {
+      return;
+    }
+    State* const target = ready();
+    check_shared(other.state_, target);
+    if constexpr (is_owned) {
+      for (Element* element = other.front(); element != nullptr; element = element->next()) {
+        element->owner_ = StateLink(target);
+      }
+    }
+    target->order.splice_before(other.state_->order, where);
+    target->size += std::exchange(other.state_->size, 0);
+  }
+  /// The same for one element of another list, or of this one. O(1).
+  void splice(Element* where, List& other, Element* element) {
+    if (where != element) {
+      move_between(other.state_, element, ready(), where);
+    }
+  }
+
+  /// Swaps the places of two elements of this list. Nothing happens with nullptr.
   void swap(Element* a, Element* b) noexcept {
-    if (a == b) {
+    if (a == b || a == nullptr || b == nullptr) {
       return;
     }
     if (b->next() == a) {
@@ -304,6 +355,20 @@ class List {
     }
   }
 
+  /// Gives unused pages of an allocator of the list's own back. O(its slabs).
+  void shrink_to_fit() noexcept {
+    if constexpr (Blocks::can_reset) {
+      if (state_ != nullptr) {
+        state_->blocks.trim();
+      }
+    }
+  }
+
+  /// Bytes of elements and state. O(1).
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return state_ == nullptr ? 0 : size() * block::stride_of(sizeof(Element), alignof(Element)) + state_stride;
+  }
+
   [[nodiscard]] Iterator begin() noexcept { return {front(), this}; }
   [[nodiscard]] Iterator end() noexcept { return {nullptr, this}; }
   [[nodiscard]] ConstIterator begin() const noexcept { return {front(), this}; }
@@ -336,6 +401,22 @@ class List {
   static constexpr std::size_t state_stride = block::stride_of(sizeof(State), alignof(State));
   static State* make_state(Blocks&& blocks) {
     return ::new (block::by_static_block_take(state_stride)) State(std::move(blocks));
+  }
+
+  static void check_shared(const State* source, const State* target) {
+    if (!source->blocks.shares_with(target->blocks)) {
+      block::throw_invalid_argument("blockyard::List: elements can't move to a list with another allocator");
+    }
+  }
+  static void move_between(State* source, Element* element, State* target, Element* where) {
+    if (source != target) {
+      check_shared(source, target);
+    }
+    source->unlink(element);
+    target->link_before(element, where);
+    if constexpr (is_owned) {
+      element->owner_ = StateLink(target);
+    }
   }
 
   static Element* successor(Element* where) noexcept { return where == nullptr ? nullptr : where->next(); }

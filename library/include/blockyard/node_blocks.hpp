@@ -5,6 +5,9 @@
 ///                  container's own, made with its first element. The fastest; one thread at a time. It adds 8 bytes to
 ///                  the container (List: none). With one of its own, a constructor of an element must not clear, move
 ///                  or swap the container, and a destructor that clear() calls must not insert
+///   TempBlocks     temp memory of the calling thread (temp.hpp), for containers of one frame. Elements without
+///                  destructors are not freed one by one, and the container may then be cleared or destroyed after
+///                  that frame; nothing else is allowed there. Tables and tree nodes come from elsewhere and are freed
 ///   MallocBlocks   malloc, for comparison
 ///   PagedNodes     a PagedAllocator per node type and thread, as in an engine, for comparison
 ///
@@ -25,6 +28,7 @@
 #include "blockyard/detail/link.hpp"
 #include "blockyard/paged_allocator.hpp"
 #include "blockyard/static_block_allocator.hpp"
+#include "blockyard/temp.hpp"
 
 namespace blockyard {
 
@@ -98,7 +102,7 @@ struct DirectBlocks {
       }
       return block::or_bad_alloc(allocator()->allocate());
     }
-    void deallocate(void* block) noexcept { allocator()->free(block); }
+    void deallocate(void* block) noexcept { allocator()->deallocate(block); }
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
       allocator()->free_chain(first, last, count);
     }
@@ -106,6 +110,12 @@ struct DirectBlocks {
     void reset() noexcept {
       if (is_own()) {
         allocator()->reset();
+      }
+    }
+    /// Gives unused pages back if the allocator is the container's own, else does nothing.
+    void trim() noexcept {
+      if (is_own()) {
+        allocator()->trim();
       }
     }
     [[nodiscard]] bool is_own() const noexcept { return (tagged_ & own_tag) != 0; }
@@ -139,6 +149,16 @@ struct DirectBlocks {
   };
 };
 
+struct TempBlocks {
+  template <class Node>
+  class For : public container::SharedByAll<For<Node>, FarLink, false> {
+   public:
+    using ForgetsNodes = void;
+    [[nodiscard]] void* allocate() { return block::or_bad_alloc(temp_allocate(sizeof(Node), alignof(Node))); }
+    void deallocate(void* block) noexcept { temp_deallocate(block); }
+  };
+};
+
 struct MallocBlocks {
   template <class Node>
   class For : public container::SharedByAll<For<Node>, FarLink, false> {
@@ -159,7 +179,7 @@ struct PagedNodes {
   class For : public container::SharedByAll<For<Node>, FarLink, false> {
    public:
     [[nodiscard]] void* allocate() { return block::or_bad_alloc(blocks().allocate()); }
-    void deallocate(void* block) noexcept { blocks().free(block); }
+    void deallocate(void* block) noexcept { blocks().deallocate(block); }
 
    private:
     // Containers on it must stay on the thread that filled them, as an engine's do, and end before its thread_local

@@ -5,6 +5,8 @@
 #ifndef BLOCKYARD_ORDERED_BYTES_HPP
 #define BLOCKYARD_ORDERED_BYTES_HPP
 
+#include "blockyard/detail/cpp20.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <concepts>

@@ -54,6 +54,7 @@ class PagedBlocks {
   }
 
   /// Frees a block of this allocator. nullptr is not allowed.
+  void deallocate(void* block) noexcept { free(block); }
   void free(void* block) noexcept {
     available_[available_count_ >> page_shift_][available_count_ & page_mask()] = block;
     ++available_count_;

@@ -6,7 +6,7 @@
 /// value, and about 10 bytes of tree for small keys: 23 bytes in all for two ints. The object is 16 bytes, 24 with
 /// DirectBlocks. Tree nodes always come from the static pools.
 ///
-/// Comparator: C()(a, b) is whether a comes before b. Keys that are trivially copyable and at most 8 bytes are compared
+/// Comparator: C, an object of which the map holds, is called as less(a, b): whether a comes before b. A move copies it. Keys that are trivially copyable and at most 8 bytes are compared
 /// as copies. Strings, and types that OrderedBytes (ordered_bytes.hpp) is specialised for, are compared by 8 of their
 /// bytes with the default comparator; the tree then takes 13 to 17 bytes per element. The default comparator uses <=>
 /// where keys have it.
@@ -17,6 +17,7 @@
 #define BLOCKYARD_RB_MAP_HPP
 
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "blockyard/detail/ordered_container.hpp"
@@ -33,6 +34,14 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<
   using Element = typename Base::Element;
   using Base::Base;
   RBMap() = default;
+  /// Of pairs, or entries of another map.
+  template <std::input_iterator I, std::sentinel_for<I> S>
+  RBMap(I first, S last, C less = C(), Blocks blocks = Blocks()) : Base(std::move(less), std::move(blocks)) {
+    for (; first != last; ++first) {
+      const auto& [key, value] = *first;
+      insert(key, value);
+    }
+  }
   RBMap(std::initializer_list<std::pair<K, V>> entries, Blocks blocks = Blocks()) : Base(std::move(blocks)) {
     for (const std::pair<K, V>& entry : entries) {
       insert(entry.first, entry.second);
@@ -49,17 +58,39 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<
   Element* insert(const K& key, V&& value) { return assign(key, std::move(value)); }
   Element* insert(K&& key, V&& value) { return assign(std::move(key), std::move(value)); }
 
+  /// Inserts a key with a value made of `value`, unless the key is there: then nothing is made or moved from. V need
+  /// neither be assignable nor have a default. The element, and whether it is new.
+  template <class... Value>
+  std::pair<Element*, bool> try_emplace(const K& key, Value&&... value) {
+    return this->emplaced(key, std::in_place, key, std::forward<Value>(value)...);
+  }
+  template <class... Value>
+  std::pair<Element*, bool> try_emplace(K&& key, Value&&... value) {
+    return this->emplaced(key, std::in_place, std::move(key), std::forward<Value>(value)...);
+  }
+  /// The same, with what a K can be made of.
+  template <class Key, class... Value>
+  std::pair<Element*, bool> emplace(Key&& key, Value&&... value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Key>, K>) {
+      return try_emplace(std::forward<Key>(key), std::forward<Value>(value)...);
+    } else {
+      return try_emplace(K(std::forward<Key>(key)), std::forward<Value>(value)...);
+    }
+  }
+
   /// The value of a key, inserted as V() if it is not there.
   V& operator[](const K& key) { return this->find_or_add(key, std::in_place, key)->value(); }
   V& operator[](K&& key) { return this->find_or_add(key, std::in_place, std::move(key))->value(); }
   /// The value of a key that is there; throws std::out_of_range if not.
-  [[nodiscard]] const V& operator[](const K& key) const {
+  [[nodiscard]] const V& operator[](const K& key) const { return at(key); }
+  [[nodiscard]] const V& at(const K& key) const {
     const Element* const element = this->find(key);
     if (element == nullptr) {
       block::throw_out_of_range("blockyard::RBMap: no such key");
     }
     return element->value();
   }
+  [[nodiscard]] V& at(const K& key) { return const_cast<V&>(std::as_const(*this).at(key)); }
 
  private:
   template <class Key, class Value>

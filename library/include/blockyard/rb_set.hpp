@@ -4,6 +4,7 @@
 #define BLOCKYARD_RB_SET_HPP
 
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "blockyard/detail/ordered_container.hpp"
@@ -19,6 +20,12 @@ class RBSet : public container::OrderedContainer<RBSet<T, C, A>, T, const T, C, 
   using Element = typename Base::Element;
   using Base::Base;
   RBSet() = default;
+  template <std::input_iterator I, std::sentinel_for<I> S>
+  RBSet(I first, S last, C less = C(), Blocks blocks = Blocks()) : Base(std::move(less), std::move(blocks)) {
+    for (; first != last; ++first) {
+      insert(*first);
+    }
+  }
   RBSet(std::initializer_list<T> values, Blocks blocks = Blocks()) : Base(std::move(blocks)) {
     for (const T& value : values) {
       insert(value);
@@ -31,6 +38,12 @@ class RBSet : public container::OrderedContainer<RBSet<T, C, A>, T, const T, C, 
   /// Inserts a value unless it is there. Its element.
   Element* insert(const T& value) { return this->find_or_add(value, value); }
   Element* insert(T&& value) { return this->find_or_add(value, std::move(value)); }
+  /// Inserts a value made of `arguments` unless it is there. Its element, and whether that is new.
+  template <class... Arguments>
+  std::pair<Element*, bool> emplace(Arguments&&... arguments) {
+    T value(std::forward<Arguments>(arguments)...);
+    return this->emplaced(value, std::move(value));
+  }
 };
 
 static_assert(sizeof(RBSet<int>) <= 24);

@@ -4,8 +4,12 @@
 #define BLOCKYARD_REWINDABLE_HPP
 
 #include <cstddef>
+#include <limits>
 #include <memory_resource>
 #include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
 
 #include "blockyard/detail/type_record.hpp"
 #include "blockyard/lifetime.h"
@@ -32,6 +36,20 @@ class rewindable : public std::pmr::memory_resource {
   /// nullptr on failure, with errno as for by_rewindable_alloc().
   [[nodiscard]] void* try_allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     return by_rewindable_alloc(arena_, size, alignment);
+  }
+  /// Makes a T. nullptr on failure. A rewind does not destroy it: its memory goes.
+  template <class T, class... Arguments>
+  [[nodiscard]] T* make(Arguments&&... arguments) {
+    void* const room = try_allocate(sizeof(T), alignof(T));
+    return room == nullptr ? nullptr : ::new (room) T(std::forward<Arguments>(arguments)...);
+  }
+  /// Allocates `count` objects, not initialised. An empty span without address on failure or when the size overflows.
+  template <class T>
+  requires std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>
+  [[nodiscard]] std::span<T> make_span(std::size_t count) noexcept {
+    void* const first =
+        count > std::numeric_limits<std::size_t>::max() / sizeof(T) ? nullptr : try_allocate(count * sizeof(T), alignof(T));
+    return first == nullptr ? std::span<T>() : std::span<T>(static_cast<T*>(first), count);
   }
   /// Ends every block and keeps the memory. O(pieces).
   void rewind() noexcept { by_rewindable_rewind(arena_); }

@@ -117,6 +117,7 @@ class StaticBlockAllocator {
   }
 
   /// Frees a block of this size, from any thread. nullptr is not allowed. O(1).
+  static void deallocate(void* taken) noexcept { free(taken); }
   static void free(void* taken) noexcept {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     block::by_static_block_free_checked(taken, stride);

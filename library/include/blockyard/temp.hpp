@@ -5,6 +5,8 @@
 #ifndef BLOCKYARD_TEMP_HPP
 #define BLOCKYARD_TEMP_HPP
 
+#include "blockyard/detail/cpp20.hpp"
+
 #include <cstddef>
 #include <cstdint>
 

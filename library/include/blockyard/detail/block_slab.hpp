@@ -14,6 +14,8 @@
 #ifndef BLOCKYARD_DETAIL_BLOCK_SLAB_HPP
 #define BLOCKYARD_DETAIL_BLOCK_SLAB_HPP
 
+#include "blockyard/detail/cpp20.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

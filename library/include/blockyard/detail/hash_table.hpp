@@ -185,6 +185,13 @@ class HashTable {
     return mask_ == 0 ? chunks_->room : (std::size_t{mask_} + 1) * chunk_limit;
   }
 
+  /// Of its memory.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return chunks_->room == 0 ? 0
+           : mask_ == 0       ? offsetof(Chunk, links) + chunks_->room * sizeof(Link)
+                              : (std::size_t{mask_} + 1) * sizeof(Chunk);
+  }
+
   /// Calls `matches(link)` for entries that have probably this hash, until it returns true.
   template <class Matches>
   [[nodiscard, gnu::always_inline]] Place find(std::uint64_t hash, Matches&& matches) const {
@@ -231,20 +238,22 @@ class HashTable {
     }
   }
 
-  /// Makes room for `entries`. False when memory is exhausted or `entries` is beyond the greatest. Throws what `source`
-  /// throws. In both cases nothing has changed. For number keys, stores in `chosen` what mix() takes from now on; it is
-  /// nullptr for others.
-  [[nodiscard, gnu::noinline]] bool reserve(std::size_t entries, Source source, std::uint64_t* chosen) {
-    if (entries <= capacity()) {
-      return true;
-    }
+  /// Replaces the table by one with room for `entries`, not 0 and no fewer than there are. False when memory is
+  /// exhausted or `entries` is beyond the greatest. Throws what `source` throws. In both cases nothing has changed. For
+  /// number keys, stores in `chosen` what mix() takes from now on; it is nullptr for others.
+  [[nodiscard, gnu::noinline]] bool rebuild(std::size_t entries, Source source, std::uint64_t* chosen) {
     HashTable larger;
     if (entries <= chunk_slots) {
-      // A chunk that becomes larger keeps its contents.
       const std::size_t room = (entries + 3) / 4 * 4;
       if (!larger.allocate(1, room)) {
         return false;
       }
+      if (mask_ != 0 || chunks_->room > room) {
+        larger.fill(source);
+        swap(larger);
+        return true;
+      }
+      // A chunk that becomes larger keeps its contents.
       larger.chunks_->tags = chunks_->tags;
       std::copy_n(chunks_->links.begin(), chunks_->room, larger.chunks_->links.begin());
       swap(larger);
@@ -372,11 +381,6 @@ class HashTable {
   [[nodiscard]] static bool is_greatest(const Chunk& chunk, std::uint32_t tag) noexcept {
     return (~chunk.overflows & count_of(tag, greatest_count)) == 0;
   }
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    return mask_ == 0 ? offsetof(Chunk, links) + chunks_->room * sizeof(Link)
-                      : (std::size_t{mask_} + 1) * sizeof(Chunk);
-  }
-
   // Takes an entry out of the overflow counts of the chunks that it passed. Out of line, since it is rare.
   [[gnu::noinline]] void subtract_up_to(const Chunk* chunk, std::uint64_t hash) noexcept {
     const std::uint32_t tag = tag_of(hash);

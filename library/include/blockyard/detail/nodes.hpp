@@ -57,6 +57,10 @@ template <class E, class Element, class Value>
 concept NamesElement = std::convertible_to<E, Element*> &&
     !(std::is_null_pointer_v<E> && std::is_scalar_v<Value> && std::convertible_to<E, Value>);
 
+/// Whether nodes need not be freed: their memory goes by itself.
+template <class Blocks>
+inline constexpr bool forgets_nodes = requires { typename Blocks::ForgetsNodes; };
+
 struct NoHint {};
 
 /// A doubly linked list through nodes: the whole of a List and the insertion order of a HashMap. `Node` derives from
@@ -74,6 +78,19 @@ struct NodeOrder {
     node->previous_ = previous;
     (previous ? previous.get_unchecked()->next_ : first) = link;
     (where != nullptr ? where->previous_ : last) = link;
+  }
+
+  /// Enters all nodes of another order before a node, or with nullptr at the end; the other order is empty then. O(1).
+  void splice_before(NodeOrder& others, Node* where) noexcept {
+    if (!others.first) {
+      return;
+    }
+    const Link previous = where != nullptr ? where->previous_ : last;
+    others.first.get_unchecked()->previous_ = previous;
+    others.last.get_unchecked()->next_ = Link(where);
+    (previous ? previous.get_unchecked()->next_ : first) = others.first;
+    (where != nullptr ? where->previous_ : last) = others.last;
+    others = {};
   }
 
   /// Takes a node out. O(1). Reads both links first: as far as the compiler knows, a write may change them.
@@ -128,7 +145,7 @@ struct NodeOrder {
     if constexpr (Blocks::can_reset) {
       is_own = blocks.is_own();
     }
-    const bool frees_each = !is_own && !(chains && Blocks::can_chain && count > short_chain);
+    const bool frees_each = !is_own && !forgets_nodes<Blocks> && !(chains && Blocks::can_chain && count > short_chain);
     if (frees_each || !std::is_trivially_destructible_v<Value>) {
       for (Node* node = all.first.get(); node != nullptr;) {
         Node* const next = next_of(node);
@@ -208,8 +225,11 @@ class NodeIterator {
   /// Whether it is not at the end.
   [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
 
+  /// From the end: nothing.
   NodeIterator& operator++() noexcept {
-    node_ = Steps::next_of(node_, hint_);
+    if (node_ != nullptr) {
+      node_ = Steps::next_of(node_, hint_);
+    }
     return *this;
   }
   NodeIterator operator++(int) noexcept {

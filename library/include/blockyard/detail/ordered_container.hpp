@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "blockyard/detail/on_throw.hpp"
 #include "blockyard/detail/ordered_tree.hpp"
 #include "blockyard/detail/sorted_numbers.hpp"
+#include "blockyard/detail/standard_names.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/node_blocks.hpp"
 #include "blockyard/ordered_bytes.hpp"
@@ -37,7 +39,7 @@ struct LessDefault {
 
 /// `Entry` is what elements hold: KeyValue<K, V>, or const K in a set.
 template <class Derived, class K, class Entry, class Less, class A>
-class OrderedContainer {
+class OrderedContainer : public StandardNames<Derived> {
  public:
   class Element;
 
@@ -126,8 +128,11 @@ class OrderedContainer {
   constexpr OrderedContainer() noexcept = default;
   /// Takes its elements from `blocks` (DirectBlocks: a BlockAllocator&).
   explicit OrderedContainer(Blocks blocks) noexcept : blocks_(std::move(blocks)) {}
+  /// With a comparator that has state.
+  explicit OrderedContainer(Less less, Blocks blocks = Blocks()) noexcept
+      : less_(std::move(less)), blocks_(std::move(blocks)) {}
   // Delegates, so that what has been copied ends when a further copy throws.
-  OrderedContainer(const OrderedContainer& other) : OrderedContainer(other.blocks_.for_copy()) {
+  OrderedContainer(const OrderedContainer& other) : OrderedContainer(other.less_, other.blocks_.for_copy()) {
     for (const Element* element = other.front(); element != nullptr; element = element->next()) {
       find_or_add(element->key(), *element);
     }
@@ -136,6 +141,7 @@ class OrderedContainer {
       : root_(std::exchange(other.root_, {})),
         changes_(other.changes_++),
         size_(std::exchange(other.size_, 0)),
+        less_(other.less_),
         blocks_(std::move(other.blocks_)) {}
   OrderedContainer& operator=(const OrderedContainer& other) {
     return this == &other ? *this : (*this = OrderedContainer(other));
@@ -151,6 +157,7 @@ class OrderedContainer {
     std::swap(root_, other.root_);
     std::swap(size_, other.size_);
     changes_ = other.changes_ = std::max(changes_, other.changes_) + 1;
+    std::swap(less_, other.less_);
     blocks_.swap(other.blocks_);
   }
   friend void swap(Derived& a, Derived& b) noexcept { a.swap(b); }
@@ -160,16 +167,28 @@ class OrderedContainer {
 
   /// The element of a key, nullptr if it is not there.
   // Even where the key does not share what all keys share: then no element is equal, whatever way the search takes.
-  [[nodiscard]] const Element* find(const K& key) const {
-    const Element* found = nullptr;
-    descend(wanted(key), [&](Node* node, Spot spot) {
-      found = spot.is_equal ? element_at(node, spot.at) : nullptr;
-      return spot.is_equal;
-    });
-    return found;
-  }
-  [[nodiscard]] Element* find(const K& key) { return const_cast<Element*>(std::as_const(*this).find(key)); }
+  [[nodiscard]] const Element* find(const K& key) const { return find_wanted(wanted(key)); }
+  [[nodiscard]] Element* find(const K& key) { return find_wanted(wanted(key)); }
   [[nodiscard]] bool has(const K& key) const { return find(key) != nullptr; }
+  [[nodiscard]] bool contains(const K& key) const { return find(key) != nullptr; }
+
+  // The same by what stands for a string, without making one.
+  template <class Q>
+  static constexpr bool stands_for_key =
+      has_words && !std::is_same_v<Q, K> && std::is_convertible_v<const Q&, std::string_view> &&
+      std::is_convertible_v<const K&, std::string_view>;
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] const Element* find(const Q& key) const { return find_wanted(std::string_view(key)); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] Element* find(const Q& key) { return find_wanted(std::string_view(key)); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] bool has(const Q& key) const { return find(key) != nullptr; }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] bool contains(const Q& key) const { return find(key) != nullptr; }
 
   /// The first element whose key is not less than `key`, nullptr if none.
   [[nodiscard]] const Element* lower_bound(const K& key) const {
@@ -205,6 +224,15 @@ class OrderedContainer {
     return const_cast<Element*>(std::as_const(*this).find_closest(key));
   }
 
+  /// The first element whose key is greater than `key`, nullptr if none.
+  [[nodiscard]] const Element* upper_bound(const K& key) const {
+    const Element* const closest = find_closest(key);
+    return closest == nullptr ? front() : closest->next();
+  }
+  [[nodiscard]] Element* upper_bound(const K& key) {
+    return const_cast<Element*>(std::as_const(*this).upper_bound(key));
+  }
+
   /// Removes and destroys an element of this container. nullptr is a no-op.
   template <NamesElement<Element, K> E>
   void erase(E named) noexcept {
@@ -219,6 +247,12 @@ class OrderedContainer {
       erase_at(place);
     }
     return place.found != nullptr;
+  }
+  /// Removes the element of an iterator, which is not the end. An iterator to the next one.
+  Iterator erase(const ConstIterator& at) noexcept {
+    Element* const next = const_cast<Element*>(at.element())->next();
+    remove(at);
+    return {next, this};
   }
   /// Removes the element of an iterator; nothing happens at the end. The iterator is invalid afterwards.
   void remove(const ConstIterator& at) noexcept { erase(const_cast<Element*>(at.element())); }
@@ -242,7 +276,28 @@ class OrderedContainer {
         return;
       }
     }
-    clear_tree<true>([this](Element* element) { end_element(element); });
+    if constexpr (forgets_nodes<Blocks> && std::is_trivially_destructible_v<Entry>) {
+      clear_tree<false>([](Element*) {});
+    } else {
+      clear_tree<true>([this](Element* element) { end_element(element); });
+    }
+  }
+
+  /// Gives unused pages of an allocator of the container's own back. O(its slabs).
+  void shrink_to_fit() noexcept {
+    if constexpr (Blocks::can_reset) {
+      blocks_.trim();
+    }
+  }
+
+  /// Bytes of elements and tree. O(size).
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return size_ * block::stride_of(sizeof(Element), alignof(Element)) + Tree::bytes_below(shape<>, root_.get());
+  }
+
+  /// Whether both have equal elements. O(size).
+  friend bool operator==(const Derived& a, const Derived& b) requires std::equality_comparable<value_type> {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
   }
 
   /// Levels of the tree; 0 when empty.
@@ -326,6 +381,13 @@ class OrderedContainer {
     const auto keep = [](Element*, Element*) {};
     return place.found != nullptr ? place.found : add(place, keep, std::forward<Arguments>(arguments)...);
   }
+  /// The same; whether the element is new.
+  template <class... Arguments>
+  std::pair<Element*, bool> emplaced(const K& key, Arguments&&... arguments) {
+    const std::size_t before = size_;
+    Element* const element = find_or_add(key, std::forward<Arguments>(arguments)...);
+    return {element, size_ != before};
+  }
 
  private:
   template <class, class, class, class, class>
@@ -334,6 +396,15 @@ class OrderedContainer {
   static constexpr std::uint32_t key_bytes = has_words || copies_keys ? sizeof(Held) : 0;
   static constexpr unsigned prefetch_distance = 9;
   static constexpr unsigned unknown = ~0u;
+
+  Element* find_wanted(Wanted key) const {
+    Element* found = nullptr;
+    descend(key, [&](Node* node, Spot spot) {
+      found = spot.is_equal ? element_at(node, spot.at) : nullptr;
+      return spot.is_equal;
+    });
+    return found;
+  }
 
   static std::string_view bytes_of_key(const void* element) noexcept {
     return wanted(static_cast<const Element*>(static_cast<const TreeElement<Links>*>(element))->key());
@@ -451,7 +522,7 @@ class OrderedContainer {
   // Without branches that depend on keys: a mispredicted one costs more than the comparisons. Only where the keys
   // themselves must be looked at, which may take a cache miss each, a search ends as soon as it can.
   template <bool enters>
-  static Spot search(const Node* node, Wanted key) {
+  Spot search(const Node* node, Wanted key) const {
     if constexpr (enters && compares_numbers) {
       // What is entered is often entered in order.
       if (key_at(node, node->count - 1u) < key) {
@@ -479,11 +550,11 @@ class OrderedContainer {
       } else {
         for (unsigned count = node->count; count != 0;) {
           const unsigned half = (count + 1) / 2;
-          at += half & (0u - static_cast<unsigned>(Less()(key_at(node, at + half - 1), key)));
+          at += half & (0u - static_cast<unsigned>(less_(key_at(node, at + half - 1), key)));
           count -= half;
         }
       }
-      return {at, at < node->count && !Less()(key, key_at(node, at))};
+      return {at, at < node->count && !less_(key, key_at(node, at))};
     }
   }
 
@@ -582,7 +653,7 @@ class OrderedContainer {
   [[gnu::noinline]] void end_element(Element* element) noexcept { Nodes::end(blocks_, element); }
 
   // Whether the places of keys hold copies or words of them, and behind the last key padding.
-  static bool keys_hold(const Node* node) {
+  bool keys_hold(const Node* node) const {
     for (unsigned i = node->count; i < layout.key_slots; ++i) {
       if (std::memcmp(held_in(node) + i, &layout.padding, sizeof(Held)) != 0) {
         return false;
@@ -595,13 +666,13 @@ class OrderedContainer {
           return false;
         }
       }
-      if (Less()(key_at(node, i), element->key()) || Less()(element->key(), key_at(node, i))) {
+      if (less_(key_at(node, i), element->key()) || less_(element->key(), key_at(node, i))) {
         return false;
       }
     }
     return !has_words || node->skip <= Tree::shared_below(shape<>, node);
   }
-  static bool holds_below(const Node* node, unsigned level, const Element*& previous, std::size_t& count) {
+  bool holds_below(const Node* node, unsigned level, const Element*& previous, std::size_t& count) const {
     if (node->count == 0 || node->level != level || !keys_hold(node)) {
       return false;
     }
@@ -615,7 +686,7 @@ class OrderedContainer {
       if (i != node->count) {
         const Element* const element = element_at(node, i);
         if (base_of(element)->home.get_unchecked() != node ||
-            (previous != nullptr && !Less()(previous->key(), element->key()))) {
+            (previous != nullptr && !less_(previous->key(), element->key()))) {
           return false;
         }
         previous = element;
@@ -628,6 +699,7 @@ class OrderedContainer {
   typename Tree::NodeLink root_;
   std::uint32_t changes_ = 0;  ///< what a constructor that uses the container increases
   std::size_t size_ = 0;
+  [[no_unique_address]] Less less_{};
   [[no_unique_address]] Blocks blocks_;
 };
 

@@ -247,6 +247,18 @@ struct OrderedTree {
     return node->skip;
   }
 
+  /// Bytes of the nodes from `node` downwards. O(nodes).
+  [[gnu::noinline]] static std::size_t bytes_below(const Shape& shape, const Node* node) noexcept {
+    if (node == nullptr || node->level == 0) {
+      return node == nullptr ? 0 : shape.children;
+    }
+    std::size_t bytes = shape.branch_bytes;
+    for (unsigned i = 0; i <= node->count; ++i) {
+      bytes += bytes_below(shape, child_at(shape, node, i));
+    }
+    return bytes;
+  }
+
   /// Gives the nodes from `node` downwards back, after calling `visit(context, place, count)` for all elements in their
   /// order, several at a time.
   using Visit = void (*)(void* context, Place first, unsigned count);
