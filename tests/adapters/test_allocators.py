@@ -26,11 +26,6 @@ def test_names_come_back_in_the_order_asked_for_and_once() -> None:
     assert names == ["jemalloc@prefaulted", "glibc", "null"]
 
 
-def test_the_word_that_prefaulted_had_before_still_names_it() -> None:
-    names = [choice.name for choice in allocators.resolve("dlmalloc@favoured,favoured")]
-    assert names[0] == "dlmalloc@prefaulted" and "glibc@prefaulted" in names and not any("favoured" in n for n in names)
-
-
 def test_a_prefaulted_variant_asks_to_be_populated_and_its_defaults_do_not() -> None:
     defaults, prefaulted = allocators.resolve("dlmalloc,dlmalloc@prefaulted")
     assert (defaults.populate, prefaulted.populate) == (False, True)

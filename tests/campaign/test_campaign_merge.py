@@ -103,16 +103,6 @@ def test_a_folder_that_holds_something_is_refused_as_output(lab: Lab, shares: li
     assert "already holds something" in refusal(lab.blockyard("merge", "-o", shares[0], shares[1]))
 
 
-def test_the_folder_to_write_may_come_first_as_before_there_was_an_option_for_it(lab: Lab, shares: list[Path]) -> None:
-    done = lab.blockyard("merge", "whole", *shares)
-    assert done.returncode == 0, done.stderr
-    assert (lab.folder / "whole" / "campaign.json").is_file()
-
-
-def test_without_a_folder_to_write_the_command_asks_for_one(lab: Lab, shares: list[Path]) -> None:
-    assert "merge -o OUT DIR..." in refusal(lab.blockyard("merge", *shares))
-
-
 def test_a_full_disk_leaves_nothing_half_joined_and_says_so(
     lab: Lab, shares: list[Path], a_full_disk: list[str]
 ) -> None:

@@ -299,17 +299,6 @@ def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
     assert lab.command_lines()[1].split("--")[1:] == ["causes-above 0 ", "pollute 0"]
 
 
-def test_a_campaign_that_calls_its_prefaulted_variants_by_their_former_name_is_resumed(lab: Lab) -> None:
-    lab.replay(lab.journal("game.txt"), "-a", "glibc,glibc@prefaulted", "--repeats", 2)
-    path, runs = lab.folder / "results/campaign.json", lab.folder / "results/runs/game"
-    path.write_text(path.read_text().replace("prefaulted", "favoured"))
-    (runs / "glibc@prefaulted").rename(runs / "glibc@favoured")
-    shutil.rmtree(runs / "glibc@favoured/1x-page/2")
-    done = lab.replay("--resume")
-    assert (done.returncode, len(lab.calls())) == (0, 5), done.stderr
-    assert "4 of 4 runs measured" in done.stdout
-
-
 def test_traced_runs_come_last_and_lie_in_a_folder_of_their_own(lab: Lab) -> None:
     done = lab.replay(lab.journal("game.txt"), "-a", "null,glibc", "--repeats", 1, "--trace")
     assert done.returncode == 0, done.stderr

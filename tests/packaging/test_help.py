@@ -32,12 +32,6 @@ def test_help_fits_80_columns():
         assert max(map(len, text.splitlines())) <= 80
 
 
-def test_no_help_shows_a_spelling_that_only_old_scripts_use():
-    old = re.compile(r"--(allocators|out|junit|markdown)\b|favoured")
-    for verb in verbs():
-        assert not old.search(blockyard_help(verb)), verb
-
-
 def test_allocators_are_chosen_by_one_option_everywhere():
     takes = {verb for verb in verbs() if "-a, --allocator NAMES" in blockyard_help(verb)}
     assert takes == {"replay", "compare", "report", "locality"}

@@ -249,18 +249,6 @@ def test_json_is_printed_in_place_of_the_text(made: tuple[Path, Path]) -> None:
     assert json.loads(blockyard("compare", *made, "--json").stdout)["format"] == 1
 
 
-def test_options_of_before_exports_had_a_name_of_their_own_still_work(made: tuple[Path, Path], tmp_path: Path) -> None:
-    """`--json FILE`, before or behind the folders, and `-` for standard output."""
-    one, two, three = (tmp_path / name for name in ("one.json", "two.json", "three.json"))
-    done = blockyard("compare", *made, "--json", one, "--junit", tmp_path / "j.xml", "--markdown", tmp_path / "m.md")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "j.xml").is_file() and (tmp_path / "m.md").is_file()
-    blockyard("compare", "--json", two, "--allocators", "glibc,mine", *made)
-    blockyard("compare", made[0], f"--json={three}", made[1])
-    assert [json.loads(path.read_text())["format"] for path in (one, two, three)] == [1, 1, 1]
-    assert json.loads(blockyard("compare", *made, "--json", "-").stdout)["format"] == 1
-
-
 def test_markdown_goes_where_it_is_asked_for(made: tuple[Path, Path]) -> None:
     done = blockyard("compare", *made, "--export-markdown", "-")
     assert done.returncode == 0

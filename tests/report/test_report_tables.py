@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -218,15 +217,6 @@ def test_prefaulted_variants_have_a_table_of_their_own(tmp_path: Path) -> None:
         [row[0] for row in lines(result, f"free: as-run, {variant}")[2:4]] for variant in ("defaults", "prefaulted")
     ]
     assert first_column == [["one", "null"], ["one", "null"]]
-
-
-def test_a_campaign_that_calls_its_prefaulted_variants_by_their_former_name_is_read(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["null", "one", "one@favoured"])
-    for name in ("null", "one", "one@favoured"):
-        campaign.run(name, known_rows(1))
-    for wanted in ((), ("one@prefaulted",)):
-        result = build(campaign.directory, options=replace(TABLES, allocators=wanted))
-        assert lines(result, "free: as-run, prefaulted")[2][0] == "one" and "favoured" not in result.text
 
 
 def test_paces_touches_and_journals_are_never_in_one_table(tmp_path: Path) -> None:

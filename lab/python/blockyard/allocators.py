@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from blockyard import native, variants
+from blockyard import native
 from blockyard.errors import UserError
 from blockyard.variants import PREFAULTED
 
@@ -197,7 +197,7 @@ def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
 
 def _words(spec: str | Sequence[str]) -> list[str]:
     parts = [spec] if isinstance(spec, str) else spec
-    return [variants.current(word.strip()) for part in parts for word in part.split(",") if word.strip()]
+    return [word.strip() for part in parts for word in part.split(",") if word.strip()]
 
 
 def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> list[tuple[Choice, Allocator]]:

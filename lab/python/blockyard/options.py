@@ -1,14 +1,13 @@
 """What several verbs take on the command line, each option and each type of value in one place."""
 
-import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from blockyard import journal_head, variants
+from blockyard import journal_head
 from blockyard.errors import UserError
 
 
@@ -64,41 +63,17 @@ class Journal(click.Path):
         return path
 
 
-class Renamed(click.Option):
-    """An option that has had other names: `old` ones work, and neither help nor messages show them."""
-
-    def __init__(self, declarations: Sequence[str], *, old: Iterable[str] = (), **attributes: Any) -> None:
-        super().__init__([*old, *declarations], **attributes)
-        self._old = frozenset(old)
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        return click.Option.get_help_record(self._as_shown(), ctx)
-
-    def get_error_hint(self, ctx: click.Context | None) -> str:
-        return click.Option.get_error_hint(self._as_shown(), ctx)  # type: ignore[arg-type]
-
-    def _as_shown(self) -> click.Option:
-        shown = copy.copy(self)
-        shown.opts = [name for name in self.opts if name not in self._old]
-        return shown
-
-
 Decorator = Callable[[Callable], Callable]
-
-
-def renamed(*declarations: str, old: Iterable[str], **attributes: Any) -> Decorator:
-    """An option with hidden former names; otherwise as click.option."""
-    return click.option(*declarations, cls=Renamed, old=tuple(old), **attributes)
 
 
 def allocators(text: str) -> Decorator:
     """`-a/--allocator NAMES`: the words as given, which `names` takes apart."""
-    return renamed("-a", "--allocator", "allocators", old=["--allocators"], multiple=True, metavar="NAMES", help=text)
+    return click.option("-a", "--allocator", "allocators", multiple=True, metavar="NAMES", help=text)
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:
     """The names of an option that takes comma lists and may be repeated; none only where it was not given."""
-    found = tuple(variants.current(name.strip()) for text in given for name in text.split(",") if name.strip())
+    found = tuple(name.strip() for text in given for name in text.split(",") if name.strip())
     if given and not found:
         raise UserError(f"'{given[0]}' names nothing; leave the option out, or give it a name")
     return found
@@ -118,10 +93,8 @@ output_journal = click.option(
 )
 
 
-def output_folder(text: str, *, required: bool = True, old: Iterable[str] = ()) -> Decorator:
-    return renamed(
-        "-o", "--output", "output", old=old, required=required, metavar="DIR", type=OutputFolder(), help=text
-    )
+def output_folder(text: str, *, required: bool = True) -> Decorator:
+    return click.option("-o", "--output", "output", required=required, metavar="DIR", type=OutputFolder(), help=text)
 
 
 def stretch(command: Callable) -> Callable:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from blockyard import variants
 from blockyard.campaign import run_options
 from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import NULL, Run, schedule, traces
@@ -87,8 +86,6 @@ def read(folder: Path) -> Campaign:
         fields = json.loads(path.read_text(encoding="utf-8"))
         if fields["format"] != FORMAT:
             raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
-        for entry in [*fields["allocators"], *fields["missing"]]:
-            entry |= {key: variants.current(entry[key]) for key in ("name", "variant") if key in entry}
         fields["options"] = run_options.from_json(fields)
         campaign = Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
         names = [*campaign.paces, *campaign.touches, campaign.options.threads]

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from blockyard.campaign import document
 from blockyard.campaign.schedule import Run
 from blockyard.errors import UserError
 from blockyard.files import whole_folder
-from blockyard.variants import former
 
 LOCK = ".campaign.lock"
 PLANS = "plans"
@@ -112,8 +110,7 @@ class Folder:
         return self.path / RUNS / journal
 
     def run(self, run: Run) -> Path:
-        place, older = (self.path / RUNS / one.id for one in (run, replace(run, allocator=former(run.allocator))))
-        return older if older.is_dir() and not place.is_dir() else place
+        return self.path / RUNS / run.id
 
     def result(self, run: Run) -> dict[str, Any] | None:
         """A finished run's `run.json`; None when it isn't finished, or what is there can't be read."""

@@ -1,7 +1,7 @@
 """`blockyard compare`: is NEW better or worse than BASE?"""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -19,21 +19,11 @@ Examples:
 """
 
 
-class _Command(click.Command):
-    """`--json FILE` of before `--json` was a flag still writes FILE: it shows by a folder too many."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        args = [f"--export-{arg[2:]}" if arg.startswith("--json=") else arg for arg in args]
-        if "--json" in args and self.make_parser(ctx).parse_args(args=list(args))[1]:
-            args[args.index("--json")] = "--export-json"
-        return super().parse_args(ctx, args)
+def _export(form: str, text: str) -> Callable:
+    return click.option(f"--export-{form}", f"{form}_path", metavar="FILE", help=text)
 
 
-def _export(form: str, text: str, old: Sequence[str] = ()) -> Callable:
-    return options.renamed(f"--export-{form}", f"{form}_path", old=old, metavar="FILE", help=text)
-
-
-@click.command(cls=_Command, short_help="Is NEW better or worse than BASE? With gates for CI.", epilog=_EPILOG)
+@click.command(short_help="Is NEW better or worse than BASE? With gates for CI.", epilog=_EPILOG)
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option(
@@ -49,8 +39,8 @@ def _export(form: str, text: str, old: Sequence[str] = ()) -> Callable:
 @click.option("--all", "everything", is_flag=True, help="A row for every comparison, with its interval and reason.")
 @options.as_json
 @_export("json", "Write everything as JSON; '-' prints it, here and below.")
-@_export("markdown", "Write the text as Markdown.", old=["--markdown"])
-@_export("junit", "Write JUnit XML.", old=["--junit"])
+@_export("markdown", "Write the text as Markdown.")
+@_export("junit", "Write JUnit XML.")
 def command(
     base: Path,
     new: Path,

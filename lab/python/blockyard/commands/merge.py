@@ -6,29 +6,21 @@ from pathlib import Path
 import click
 
 from blockyard import options
-from blockyard.campaign.folder import Folder
 from blockyard.campaign.merge import merge
-from blockyard.errors import UserError
 from blockyard.options import OutputFolder
 
 
 @click.command(
     short_help="Join shares of one campaign.", epilog="Example: blockyard merge -o results share1 share2 share3"
 )
-@options.output_folder("Folder for the whole campaign; new or empty.  [required]", required=False)
+@options.output_folder("Folder for the whole campaign; new or empty.")
 @click.argument("shares", metavar="DIR...", nargs=-1, required=True, type=OutputFolder())
-def command(output: Path | None, shares: tuple[Path, ...]) -> None:
+def command(output: Path, shares: tuple[Path, ...]) -> None:
     """Join shares of one campaign ('blockyard replay --shard').
 
     Only shares of the same campaign, from machines of the same kind, can be joined; what differs is said. The shares
     stay as they are.
     """
-    if output is None:
-        # As it was before there was -o: the first folder is the one to write.
-        output, *rest = shares
-        if not rest or Folder(output).has_campaign:
-            raise UserError("say where the whole campaign goes: blockyard merge -o OUT DIR...")
-        shares = tuple(rest)
     total, absent = merge(output, shares)
     click.echo(f"{total - len(absent)} of {total} runs joined in {output}")
     if absent:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from blockyard import options, sites_tool, terminal, variants
+from blockyard import options, sites_tool, terminal
 from blockyard.advise import tool
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
@@ -25,7 +25,7 @@ _VIEWS = {
 
 @click.command(short_help="Does allocation cost frames? Verdict, tables, pictures.")
 @click.argument("directory", type=click.Path(path_type=Path))
-@options.output_folder("Where the report goes.  [DIRECTORY/report]", required=False, old=["--out"])
+@options.output_folder("Where the report goes.  [DIRECTORY/report]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Everything: all tables, pictures, views and samples.")
 @options.allocators("Ask about these, with commas: tables hold them and the program's own allocator.")
 @click.option("--recorded-with", metavar="NAME", help="The allocator that the program was recorded with.  [glibc]")
@@ -44,18 +44,16 @@ _VIEWS = {
 @click.option(
     "--samples-parquet/--no-samples-parquet", default=None, help="Write all samples as Parquet.  [with --all]"
 )
-@options.renamed(
+@click.option(
     "--pictures-from",
     "from_s",
-    old=["--from"],
     type=Seconds(min=0),
     metavar="S",
     help="Density pictures begin at this second of the measured stretch.",
 )
-@options.renamed(
+@click.option(
     "--pictures-to",
     "to_s",
-    old=["--to"],
     type=Seconds(min=0, min_open=True),
     metavar="S",
     help="Density pictures end at this second.",
@@ -108,8 +106,6 @@ def command(directory: Path, output: Path | None, view: str | None, as_json: boo
     given["allocators"] = options.names(given["allocators"])
     if given["samples_parquet"] is None:
         given["samples_parquet"] = given["everything"]
-    if given["recorded_with"]:
-        given["recorded_with"] = variants.current(given["recorded_with"])
     given["html"] = given["html"] or bool(given["advice"])
     wanted = ReportOptions(**given, views=_VIEWS[view] if view else ())
     if tool.is_advice(directory):
