@@ -25,6 +25,27 @@ def test_one_journal_ends_before_the_next_begins() -> None:
     assert journals == ["j"] * 4 + ["k"] * 4
 
 
+@pytest.mark.parametrize("repeats", [5, 7, 10, 20])
+def test_totals_take_a_fifth_more_than_twice_the_runs_at_most(repeats: int) -> None:
+    timed = schedule(["j"], ["A", "null"], ["1x"], ["page"], repeats)
+    runs = schedule(["j"], ["A", "null"], ["1x"], ["page"], repeats, totals=True)
+    assert len(runs) <= 2.2 * len(timed)
+    assert [run.order for run in runs] == list(range(len(runs)))
+    kinds = {kind: sum(run.id.split("/")[2] == kind for run in runs) for kind in ("1x-page", "1x-page-untimed")}
+    assert kinds == {"1x-page": len(timed), "1x-page-untimed": len(timed)}
+    assert any(run.untouched for run in runs if run.repeat == 1)
+
+
+def test_null_is_run_untimed_also_where_nobody_asked_for_it() -> None:
+    runs = schedule(["j"], ["A"], ["1x"], ["none"], 2, totals=True)
+    assert [(run.allocator, run.untimed) for run in runs if run.repeat == 1] == [
+        ("A", False),
+        ("null", True),
+        ("A", True),
+    ]
+    assert not any(run.untouched for run in runs), "what touches nothing has no first touch"
+
+
 def test_a_run_is_named_by_journal_allocator_pace_touch_and_repeat() -> None:
     (run,) = schedule(["godot"], ["jemalloc@prefaulted"], ["1x"], ["page"], 1)
     assert run.id == "godot/jemalloc@prefaulted/1x-page/1"

@@ -75,7 +75,9 @@ def latencies(
     if part is Part.CALL and operation is not Operation.FREE and lineup.touched:
         what = f"{operation.value}, the call alone"
     size = "" if size_class is None else f", blocks {SIZE_CLASSES[size_class]}"
-    return lineup.table(f"{what}{size}", columns, cells, view.value, asked=P999.label)
+    by_itself = ["each is a call by itself: among others a fast one takes less, see 'all calls together'"]
+    notes = by_itself if any(one.runs.totals is not None for one in lineup.members) else []
+    return lineup.table(f"{what}{size}", columns, cells, view.value, asked=P999.label, notes=notes)
 
 
 def ranged(one: AllocatorFigures, value: Cell, figure: noise.Figure | None, whole: float | None = None) -> Cell:
