@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from blockyard.analysis import cuts, figures, noise
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
+from blockyard.analysis.latency import TOTAL, WITH_INTERVAL, Operation, Percentile, Sum, View
 from blockyard.analysis.noise import LEAST_REPEATS, UNMOVED, Movement, Verdict
 from blockyard.analysis.pairing import Pair, Pairing, Twins
 
@@ -38,10 +38,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Claim:
-    """One allocator, operation and percentile: what each view says, and what they say together."""
+    """One allocator, operation and percentile, or the sum of all its calls: what each view says, and what they say
+    together."""
 
     allocator: str
-    operation: Operation
+    operation: Operation | Sum
     percentile: Percentile
     views: dict[View, Change]
     verdict: Verdict
@@ -55,11 +56,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Section:
-    """All claims of one journal, pace and touch, allocator by allocator."""
+    """All claims of one journal, pace and touch, allocator by allocator. `totals` are of all calls with first touch,
+    from untimed repeats, where both have some."""
 
     pair: Pair
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
+    totals: tuple[Claim, ...] = ()
 
     @property
     def title(self) -> str:
@@ -105,7 +108,7 @@ LEAST_OTHERS = 2
 """From one other allocator nobody can tell whether the machine moved or that one did."""
 
 Progress = Callable[[float, str], None]
-Wanted = Callable[[Operation, Percentile], bool]
+Wanted = Callable[[Operation | Sum, Percentile], bool]
 
 
 def measure(pairing: Pairing, on_progress: Progress | None = None, jobs: int = 2) -> Measurements:
@@ -155,7 +158,7 @@ def _supported(one: Measured, wanted: Wanted) -> int:
         operation: min(found.whole(View.AS_RUN, operation).samples for found in (one.base, one.new))
         for operation in OPERATIONS
     }
-    return sum(
+    return (wanted(Sum.TOTAL, TOTAL) and _totals_of(one) is not None) + sum(
         wanted(operation, percentile) and percentile.supported(samples[operation])
         for operation in OPERATIONS
         for percentile in WITH_INTERVAL
@@ -198,7 +201,30 @@ def _section(pair: Pair, members: Sequence[Measured], confidence: float) -> Sect
             f"null, which calls no allocator, is not the same in both ({', '.join(null_moved)}): the machine or "
             "its load differed between the campaigns; measure them again, one right after the other"
         )
-    return Section(pair, tuple(claims), tuple(notes))
+    return Section(pair, tuple(claims), tuple(notes), tuple(_totals(members, confidence)))
+
+
+def _totals_of(one: Measured) -> list[noise.Figure] | None:
+    """Of all calls with first touch, in BASE and in NEW."""
+    found = [each.runs.totals for each in (one.base, one.new)]
+    if one.is_null or None in found:
+        return None
+    return [noise.Figure.of_each(each.each_ns, one.base.step_ns) for each in found]
+
+
+def _totals(members: Sequence[Measured], confidence: float) -> Iterator[Claim]:
+    """As of percentiles. A burst has no view: what the machine took is not in it."""
+    known = {one: figures for one in members if (figures := _totals_of(one)) is not None}
+    spread = noise.Spread.of([each for both in known.values() for each in both])
+    changes = {one: noise.difference(*map(spread.lent, both), confidence) for one, both in known.items()}
+    for one, change in changes.items():
+        if not one.twins.asked_for:
+            continue
+        others = [changes[other] for other in changes if other is not one and not other.twins.changed]
+        moved = Movement.of(others) if len(others) >= LEAST_OTHERS else None
+        base, new = (Nanoseconds(figure.value) for figure in known[one])
+        found = _beside_the_others(_Found(base, new, change), moved, None)
+        yield Claim(one.twins.name, Sum.TOTAL, TOTAL, {one.views[0]: found}, found.verdict, found.reason, False)
 
 
 def _views(one: Measured) -> tuple[View, ...]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from blockyard.analysis.compare import OPERATIONS, Change, Claim, Comparison, Measurements, Section, compare
-from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
+from blockyard.analysis.latency import TOTAL, WITH_INTERVAL, Operation, Percentile, Sum, View
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
 from blockyard.errors import UserError
 
@@ -37,22 +37,24 @@ class Outcome:
     gate: Gate
     section: Section
     allocator: str
-    operation: Operation
+    operation: Operation | Sum
     passed: bool | None
     words: str
     unproven: bool = False
 
 
 def parse(text: str) -> Gate:
-    """`p99.9:5%`, `free/p99:10%`, `attributed/malloc/p99.9:5%`."""
-    match = re.fullmatch(r"\s*((?:[a-z-]+/)*)(p[0-9.]+)\s*:\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
+    """`p99.9:5%`, `free/p99:10%`, `attributed/malloc/p99.9:5%`, `total:5%`."""
+    match = re.fullmatch(r"\s*((?:[a-z-]+/)*)(p[0-9.]+|total)\s*:\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
     if match is None:
         raise UserError(
-            f"'{text}' is not a gate; write p99.9:5%, or with an operation and a view free/p99:10% and "
+            f"'{text}' is not a gate; write p99.9:5% or total:5%, or with an operation and a view free/p99:10% and "
             "attributed/malloc/p99.9:5%"
         )
+    if match[2] == TOTAL.label and not match[1]:
+        return Gate(text.strip(), TOTAL, float(match[3]) / 100)
     if match[2] not in _PERCENTILES:
-        raise UserError(f"the gate '{text}' names {match[2]}; there are {', '.join(_PERCENTILES)}")
+        raise UserError(f"the gate '{text}' names {match[1]}{match[2]}; there are {', '.join(_PERCENTILES)}, and total")
     operation, view = None, None
     for word in filter(None, match[1].split("/")):
         if word in _OPERATIONS and operation is None:
@@ -71,7 +73,7 @@ def judge(measured: Measurements, gates: tuple[Gate, ...], strict: bool = False)
     """Every gate on everything it applies to: among one another, and not among all that there is to compare. With
     `strict` a rise that can't be ruled out is a failure as well."""
 
-    def asked(operation: Operation, percentile: Percentile) -> bool:
+    def asked(operation: Operation | Sum, percentile: Percentile) -> bool:
         return any(gate.percentile == percentile and gate.operation in (None, operation) for gate in gates)
 
     # An interval has two ends, and a gate fails beyond one of them.
@@ -80,7 +82,7 @@ def judge(measured: Measurements, gates: tuple[Gate, ...], strict: bool = False)
         _judge(gate, section, claim, strict)
         for gate in gates
         for section in comparison.sections
-        for claim in section.claims
+        for claim in (*section.claims, *section.totals)
         if not claim.is_null and claim.percentile == gate.percentile and gate.operation in (None, claim.operation)
     ]
 

@@ -33,6 +33,12 @@ class Part(Enum):
     BOTH = "call+touch"
 
 
+class Sum(Enum):
+    """What is no operation's alone."""
+
+    TOTAL = "all calls"
+
+
 def paid(operation: Operation) -> Part:
     """What the program pays: of a malloc the call and the touch, of a free the call."""
     return Part.CALL if operation is Operation.FREE else Part.BOTH
@@ -85,3 +91,5 @@ PERCENTILES = (
 """The study's list, between Best and Worst."""
 WITH_INTERVAL = (P50, P99, P999, P9999, P99999)
 """Those whose interval is given: the median and every tail percentile."""
+TOTAL = Percentile("total", 1, 1)
+"""Stands where a claim is of the sum of all calls."""

@@ -30,7 +30,7 @@ def _export(form: str, text: str) -> Callable:
     "--gate",
     "gates",
     multiple=True,
-    metavar="[VIEW/][OPERATION/]PERCENTILE:LIMIT%",
+    metavar="[VIEW/][OPERATION/]PERCENTILE|total:LIMIT%",
     help="Exit with 3 when the percentile rose by more than LIMIT, for malloc and for free unless one is "
     "named; repeatable.",
 )

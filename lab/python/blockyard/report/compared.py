@@ -54,6 +54,8 @@ def _section(section: Section, confidence: float, everything: bool) -> list[Bloc
     if section.notes:
         found.append(Warnings(list(section.notes)))
     found += [_matrix(section, operation) for operation in OPERATIONS if _of(section, operation)]
+    if section.totals:
+        found.append(_totals(section.totals))
     shown = [
         claim
         for claim in section.claims
@@ -62,6 +64,15 @@ def _section(section: Section, confidence: float, everything: bool) -> list[Bloc
     if shown:
         found.append(_detail(shown, confidence, everything))
     return found
+
+
+def _totals(claims: Sequence[Claim]) -> Table:
+    """Of all calls with first touch, per repeat."""
+    columns = [Column("BASE", Unit.NS), Column("NEW", Unit.NS), Column("change")]
+    changes = [(claim, claim.change(None)) for claim in claims]
+    rows = [Row(claim.allocator, [change.base, change.new, _cell(claim)]) for claim, change in changes if change]
+    better = {(y, 2) for y, claim in enumerate(claims) if claim.verdict is Verdict.BETTER}
+    return Table("all calls together: NEW against BASE", columns, rows, better=frozenset(better))
 
 
 def _of(section: Section, operation: Operation) -> list[Claim]:
@@ -221,6 +232,7 @@ def _section_fields(section: Section) -> dict[str, Any]:
         "threads": new.threads,
         "notes": list(section.notes),
         "claims": [_claim_fields(claim) for claim in section.claims],
+        "totals": [_claim_fields(claim) for claim in section.totals],
     }
 
 
