@@ -11,28 +11,24 @@ from blockyard.advise import tool
 from blockyard.allocators import of_library
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections, standing
 from blockyard.analysis.frames import FrameCut
-from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
 from blockyard.files import whole_text
 from blockyard.report import (
     allocations,
     blocks,
-    cause_tables,
     frame_tables,
     latency_tables,
-    memory_tables,
     records,
+    registry,
     samples_parquet,
-    site_tables,
     study,
-    total_tables,
     verdict,
     workers,
 )
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Picture, Warnings
-from blockyard.report.lineup import Lineup, MeasuredSection, ranked
+from blockyard.report.lineup import MeasuredSection, ranked
 from blockyard.report.options import Progress, ReportOptions, ReportResult
 from blockyard.report.page import writer as page
 from blockyard.report.table import Table
@@ -339,47 +335,7 @@ def _tables(one: MeasuredSection) -> Iterable[Block]:
     for lineup in one.lineups():
         if lineup.variant == PREFAULTED:
             yield Heading("Prefaulted: memory for the journal's peak populated beforehand, purging off", 3)
-        yield from _all_tables(lineup) if one.options.everything else _some_tables(lineup)
-        if one.options.by_size:
-            for view in lineup.of.shown:
-                yield from latency_tables.by_size(lineup, view)
-
-
-def _some_tables(lineup: Lineup) -> Iterable[Block]:
-    """What is behind the verdict, in the order in which it is asked for."""
-    yield from _totals(lineup)
-    for view in lineup.of.shown:
-        yield from frame_tables.short(lineup, view)
-        yield from latency_tables.short(lineup, view)
-        yield latency_tables.rates(lineup, view)
-    if lineup.looked_into:
-        yield cause_tables.rate_table(lineup, 10_000)
-        yield cause_tables.slow_table(lineup)
-    yield from site_tables.short(lineup)
-    yield from list(memory_tables.memory_tables(lineup))[:1]
-    yield memory_tables.processor_time(lineup)
-    yield latency_tables.fidelity_table(lineup)
-
-
-def _totals(lineup: Lineup) -> Iterable[Block]:
-    if any(one.runs.totals is not None for one in lineup.competing):
-        yield total_tables.table(lineup)
-
-
-def _all_tables(lineup: Lineup) -> Iterable[Block]:
-    yield from _totals(lineup)
-    for view in lineup.of.shown:
-        yield from latency_tables.every(lineup, view)
-    for view in [view for view in lineup.of.shown if view is not View.INHERENT] or [View.AS_RUN]:
-        yield latency_tables.rates(lineup, view)
-    yield latency_tables.costs(lineup)
-    yield latency_tables.fidelity_table(lineup)
-    yield from frame_tables.every(lineup)
-    yield from cause_tables.every(lineup)
-    yield from site_tables.every(lineup)
-    yield Heading(f"Memory and deferred cost, {lineup.variant}", 3)
-    yield from memory_tables.memory_tables(lineup)
-    yield from memory_tables.deferred_tables(lineup)
+        yield from registry.tables(lineup)
 
 
 def _document(parts: list[_Part], pictures: list[Path]) -> list[Block]:

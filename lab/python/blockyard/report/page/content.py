@@ -1,7 +1,7 @@
 """What the page knows beyond single events: every exact figure, computed by the analysis and only shown here."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Percentile, View, paid
 from blockyard.analysis.sections import Section, middle
-from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables, site_tables, total_tables
+from blockyard.report import cause_tables, frame_tables, registry
 from blockyard.report.lineup import Lineup, MeasuredSection
 from blockyard.report.page.pack import LATENCY_STEPS, packed, steps
 from blockyard.report.page.stacks import SUM_STEPS
-from blockyard.report.table import INTERVALS, Table, raw
+from blockyard.report.table import Table, raw
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 _TABLE = (P50, P99, P999, P9999, P99999)
@@ -54,7 +54,7 @@ def section(of: MeasuredSection, verdict: Sequence[str]) -> dict[str, Any]:
         "looked": cause_tables.looked(lineup) if lineup.looked_into else "",
         "frames": _frame_facts(of.section, members),
         "threads": of.section.thread_names,
-        "tables": _tables(lineup, views),
+        "tables": _tables(lineup),
         "memory": {"time_s": [round(float(ns) / 1e9, 4) for ns in at_ns], "live": [int(value) for value in live]},
         "allocators": [_allocator(of.section, one, bases, views, curves.get(one.name)) for one in members],
     }
@@ -205,33 +205,14 @@ def _group(frame_count: int) -> int:
     return -(-frame_count // MOST_POINTS) or 1
 
 
-def _tables(lineup: Lineup, views: Sequence[View]) -> list[dict[str, Any]]:
+def _tables(lineup: Lineup) -> list[dict[str, Any]]:
     """The report's, by view and allocator and with units, so that one renderer sorts and words them all. The page shows
     one at a time, in the order of this choice, beside that of latencies, which it computes itself for any stretch. What
     the runs do not have is left out."""
     found: dict[str, dict[str, Any]] = {}
-    for view in views:
-        for table in frame_tables.budget_tables(lineup, view):
-            if INTERVALS not in table.circumstances:
-                _add_rows(found, table, view.value)
-    for table in _of_no_view(lineup):
-        _add_rows(found, table, "")
+    for view, table in registry.of_page(lineup):
+        _add_rows(found, table, view)
     return list(found.values())
-
-
-def _of_no_view(lineup: Lineup) -> Iterator[Table]:
-    if any(one.runs.totals is not None for one in lineup.competing):
-        yield total_tables.table(lineup)
-    if lineup.looked_into:
-        yield from cause_tables.tables(lineup)
-    traces = {one.name: lineup.trace(one) for one in lineup.members}
-    if any(traces.values()):
-        yield cause_tables.calls_table(lineup, traces)
-    sites = site_tables.every if lineup.of.options.everything else site_tables.short
-    yield from (one for one in sites(lineup) if isinstance(one, Table) and one.first == "allocator")
-    yield from memory_tables.memory_tables(lineup)
-    yield from memory_tables.deferred_tables(lineup)
-    yield latency_tables.fidelity_table(lineup)
 
 
 def _add_rows(found: dict[str, dict[str, Any]], table: Table, view: str) -> None:
