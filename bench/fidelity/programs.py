@@ -58,7 +58,7 @@ hard
 set gameseed 42
 set mapseed 42
 set size 2
-set endturn 16
+set endturn 8
 set timeout -1
 start
 """

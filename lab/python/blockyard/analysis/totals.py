@@ -31,6 +31,8 @@ BURST = np.dtype(
 )
 """A row of bursts.npy."""
 CONFIDENCE = 0.95
+_TOGETHER = 8
+"""Bursts end at other events in each repeat where threads wait for one another: over a few of them that is little."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,26 @@ class Untimed:
     def all(self) -> Total:
         return self.by_thread[0]
 
+    def _cells(self, runs: Sequence[Bursts], thread: int) -> np.ndarray:
+        """The median over repeats of each few bursts of a thread: what struck one repeat alone is in none."""
+        ends = self.touched[0].rows
+        edges = ends["event"][ends["thread"] == thread][_TOGETHER - 1 :: _TOGETHER]
+        sums = []
+        for rows in (each.rows[each.rows["thread"] == thread] for each in runs):
+            sums.append(np.bincount(np.searchsorted(edges, rows["event"]), rows["ns"], len(edges) + 1))
+        return np.median(sums, axis=0) if sums else np.zeros(len(edges) + 1)
+
     def _total(self, thread: int) -> Total:
         own, null = (_sums(each, thread) for each in (self.touched, self.null_touched))
-        with_touch = median(own) - median(null)
+        threads = sorted(self.touched[0].by_thread()) if thread == ALL else [thread]
+        kinds = (self.touched, self.null_touched, self.untouched, self.null_untouched)
+        cells = [np.concatenate([self._cells(kind, each) for each in threads]) for kind in kinds]
+        null_ns = float(cells[1].sum())
+        with_touch = float(cells[0].sum()) - null_ns
         touch = None
         if self.untouched and self.null_untouched:
-            bare = median(_sums(self.untouched, thread)) - median(_sums(self.null_untouched, thread))
+            # Not to touch costs nothing more: what is more came from elsewhere, or is first touch that came later.
+            bare = float(np.minimum(cells[0], cells[2]).sum() - np.minimum(cells[1], cells[3]).sum())
             touch = max(with_touch - bare, 0.0)
         ns = with_touch - (touch or 0.0)
         error, freedom = _error(own, null)
@@ -128,7 +144,7 @@ class Untimed:
         ends = (None, None) if half is None else (ns - half, ns + half)
         relative = None if error is None or ns <= 0 else max((error / ns) ** 2, 1e-12)
         figure = noise.Figure(max(ns, 0.0), 1.0, len(own), relative, freedom)
-        return Total(thread, len(own), ns, *ends, median(null), touch, figure)
+        return Total(thread, len(own), ns, *ends, null_ns, touch, figure)
 
 
 def _sums(bursts: Sequence[Bursts], thread: int) -> list[float]:
