@@ -11,6 +11,7 @@ import click
 from blockyard import native, terminal
 from blockyard.counted import counted
 from blockyard.errors import UserError
+from blockyard.sizes import size
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
@@ -60,13 +61,5 @@ def print_written(result: dict[str, Any]) -> None:
     preamble = f", of them {result['preamble_events']:,} preamble" if result["preamble_events"] else ""
     joined = f", {counted(result['joined_reallocs'], 'realloc')} joined" if result["joined_reallocs"] else ""
     events = counted(result["events"], "event")
-    click.echo(f"{result['output']}: {events}{preamble}{joined}, {_size(result['bytes'])}")
+    click.echo(f"{result['output']}: {events}{preamble}{joined}, {size(result['bytes'])}")
     print_notes(result["notes"])
-
-
-def _size(count: int) -> str:
-    # Not report.units: importing that package costs these small verbs half a second.
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return counted(count, "byte")

@@ -63,14 +63,6 @@ def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
     return " ".join(said)
 
 
-def size(count: float) -> str:
-    """At most nine characters, so that columns stay columns."""
-    for unit, text in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if abs(count) >= (unit if text == "KiB" else 999.9 * (unit >> 10)):
-            return f"{count / unit:.1f} {text}"
-    return f"{count:.0f} B"
-
-
 def percent(part: float, whole: float) -> str:
     if not whole:
         return "-"

@@ -4,7 +4,8 @@ from typing import Any
 
 from blockyard.advise import code, text
 from blockyard.durations import duration
-from blockyard.sites_tool import percent, size
+from blockyard.sites_tool import percent
+from blockyard.sizes import size
 
 
 def page(report: dict[str, Any]) -> str:

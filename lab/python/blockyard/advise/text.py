@@ -11,7 +11,8 @@ from blockyard.analysis import noise
 from blockyard.counted import counted, listed
 from blockyard.durations import duration, moment, span
 from blockyard.function_names import shortened, spoken
-from blockyard.sites_tool import is_nameless, percent, size, without_symbols
+from blockyard.sites_tool import is_nameless, percent, without_symbols
+from blockyard.sizes import size
 
 _WIDTH = 80
 _IN_ANSWER = 3

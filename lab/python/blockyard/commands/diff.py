@@ -12,7 +12,7 @@ from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.function_names import told_apart
 from blockyard.recording_diff import Change, Difference, Outcome, share
-from blockyard.sites_tool import size
+from blockyard.sizes import size
 
 GATE_FAILED = 3
 _WIDTH = 80

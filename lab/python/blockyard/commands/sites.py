@@ -13,7 +13,8 @@ from blockyard import journal_tool, options, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.function_names import shortened, told_apart
-from blockyard.sites_tool import is_nameless, name, percent, size, without_symbols
+from blockyard.sites_tool import is_nameless, name, percent, without_symbols
+from blockyard.sizes import size
 
 _WIDTH = 80
 _LEAST_NAME = 40

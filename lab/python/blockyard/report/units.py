@@ -1,5 +1,6 @@
 """Numbers as people read them: three significant digits and a unit."""
 
+from blockyard import sizes
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.journal_facts import KINDS
 from blockyard.durations import duration, length, moment, three_digits
@@ -21,15 +22,7 @@ def latency(value: Nanoseconds | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes in binary units."""
-    if count is None:
-        return ABSENT
-    value, unit = float(count), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1023.5:
-            break
-        value, unit = value / 1024, larger
-    return f"{value:.0f} B" if unit == "B" else f"{three_digits(value)} {unit}"
+    return ABSENT if count is None else sizes.size(count)
 
 
 def call(kind: int, size_bytes: int) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 
 from blockyard.advise import code, text
 from blockyard.analysis.sites import INCOMPLETE, NONE, Sites
-from blockyard.sites_tool import percent, size
+from blockyard.sites_tool import percent
+from blockyard.sizes import size
 
 MOST = 50
 """Changes that the page shows; their numbers fit into a byte. What is further down saves next to nothing."""
