@@ -53,7 +53,7 @@ def run(program: Program, file: Path, folder: Path, data: Path | None = None) ->
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         done = perf.record(command, data, **how) if data else subprocess.run(command, check=False, **how)
         wall, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
+    if not programs.ended_well(program, done.returncode):
         raise SystemExit(f"bench/fidelity: {program.name} ended with {done.returncode} on {file.name}")
     return {"cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "wall_s": wall}
 
@@ -89,7 +89,9 @@ def recorded(program: Program, folder: Path) -> tuple[Path, float, int]:
     place = folder / "recorded"
     words = ["record", "--no-stacks", "-o", place / "journal.byj", "--", *programs.command(program)]
     with programs.prepared(program, place) as how:
-        subprocess.run([sys.executable, "-m", "blockyard", *words], check=True, **how)
+        done = subprocess.run([sys.executable, "-m", "blockyard", *words], check=False, **how)
+    if not programs.ended_well(program, done.returncode):
+        raise SystemExit(f"bench/fidelity: {program.name} could not be recorded")
     # Those that only start the program left a journal too.
     journal = max(place.glob("*.byj"), key=lambda path: path.stat().st_size)
     told = subprocess.run(

@@ -12,7 +12,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 _SCRIPTS = ROOT / "tests" / "heap" / "programs"
 _NOBODY = 65534
-_DISPLAY = ":77"
+_DISPLAY = ":78"
+_ENDED = 124
+"""What `timeout` returns when it ended the program."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Program:
     """It refuses to run as root."""
     needs: tuple[str, ...] = ()
     real_time: bool = False
-    """It draws, and keeps its own pace: a faster allocator gives it more rest, not an earlier end."""
+    """It draws, keeps its own pace and is ended after a time: a faster allocator gives it more rest."""
     repeats: int = 2
 
 
@@ -63,6 +65,8 @@ set timeout -1
 start
 """
 
+_DRAWN = {"LIBGL_ALWAYS_SOFTWARE": "1", "ALSOFT_DRIVERS": "null", "SDL_AUDIODRIVER": "dummy"}
+
 PROGRAMS = (
     Program("Python", ("/usr/bin/python3", "work.py"), {"work.py": _JSON}, {"PYTHONMALLOC": "malloc"}),
     Program("SQLite", ("sqlite3", ":memory:"), input=_SQL),
@@ -76,9 +80,27 @@ PROGRAMS = (
     Program("Node.js", ("node", "{scripts}/work.js")),
     Program(
         "Godot",
-        ("godot3", "--path", "{games}/godot-shooter", "--video-driver", "GLES2", "--audio-driver", "Dummy"),
-        environment={"LIBGL_ALWAYS_SOFTWARE": "1"},
-        needs=("{games}/godot-shooter/project.godot", "Xvfb"),
+        (
+            "timeout",
+            "9",
+            "godot3",
+            "--path",
+            "{games}/godot-shooter",
+            "--video-driver",
+            "GLES2",
+            "--audio-driver",
+            "Dummy",
+        ),
+        environment=_DRAWN,
+        needs=("godot3", "{games}/godot-shooter/project.godot", "Xvfb"),
+        real_time=True,
+        repeats=1,
+    ),
+    Program(
+        "SuperTux",
+        ("timeout", "9", "/usr/games/supertux2", "--window", "--geometry", "640x480", "--renderer", "sdl"),
+        environment={**_DRAWN, "SDL_RENDER_DRIVER": "software"},
+        needs=("/usr/games/supertux2", "Xvfb"),
         real_time=True,
         repeats=1,
     ),
@@ -100,6 +122,10 @@ def command(program: Program, library: str = "") -> list[str]:
 def missing(program: Program) -> list[str]:
     wanted = [program.command[0], *map(_filled, program.needs)]
     return [one for one in wanted if shutil.which(one) is None and not Path(one).exists()]
+
+
+def ended_well(program: Program, code: int) -> bool:
+    return code in ((0, _ENDED) if program.real_time else (0,))
 
 
 def _is_other(program: Program) -> bool:
