@@ -43,7 +43,7 @@ BY_API void by_free(void* block);
 BY_API void by_free_sized(void* block, size_t size);
 
 /// Allocates `count * size` bytes set to zero. NULL with errno ENOMEM when the product overflows or memory is
-/// exhausted. O(bytes), except for pages that come fresh from the operating system.
+/// exhausted. O(bytes) up to 4 MiB; above, pages come fresh from the operating system as they are touched.
 BY_API void* by_calloc(size_t count, size_t size);
 
 /// Resizes a block and keeps its contents up to the smaller size. It stays in place while at least half of it is used,
@@ -83,7 +83,7 @@ typedef enum by_heap_setting {
   BY_HEAP_READY_SLABS,  ///< slabs of 16 KiB cut in advance, up to 65536 (64)
   BY_HEAP_PERIOD,       ///< microseconds between the janitor's rounds while it has work, 50 to 1000000 (1000)
   BY_HEAP_PURGE,        ///< milliseconds until free memory goes back to the operating system, up to 1000000 (500)
-  BY_HEAP_JANITOR,      ///< 0: no background thread, by_heap_frame_end does its work; set to 1: with one thread too (1)
+  BY_HEAP_JANITOR,      ///< 0: no background thread, by_heap_frame_end does its work; set to 1: from now on one (1)
   BY_HEAP_HUGE_PAGES    ///< 1: ask for transparent huge pages, 0: for small ones, for memory not yet populated (1)
 } by_heap_setting;
 
@@ -94,8 +94,7 @@ BY_API int by_heap_set(by_heap_setting setting, uint64_t value);
 BY_API uint64_t by_heap_get(by_heap_setting setting);
 
 /// From now on, the janitor keeps at least `bytes` populated ahead of need; call it before a level. 0 returns to the
-/// setting. More than the machine's memory changes nothing. O(1); may wake the janitor, and start it in a program with
-/// one thread.
+/// setting. More than the machine's memory changes nothing. O(1); may wake the janitor, or start it.
 BY_API void by_heap_reserve(size_t bytes);
 /// Populates memory on the calling thread until `bytes` are ready. Calls the operating system; takes 0.1 to 0.5 ms per
 /// MiB, and more on a virtual machine whose host has to find the memory first. 0, or -1 with errno ENOMEM: at once when
@@ -106,8 +105,7 @@ BY_API int by_heap_prefault(size_t bytes);
 BY_API size_t by_heap_trim(void);
 
 /// The heap's part in the end of a frame: takes back blocks of the calling thread that other threads freed, and does
-/// the janitor's work where there is none (switched off, or the program has one thread) and no other thread is doing
-/// it. It stops after `budget_ns` nanoseconds; it reads the clock between steps of at most 2 MiB. Programs call
+/// the janitor's work where there is none (switched off, or the program is small) and no other thread is doing it. It stops after `budget_ns` nanoseconds; it reads the clock between steps of at most 2 MiB. Programs call
 /// by_frame_end (frame.h), which calls this.
 BY_API void by_heap_frame_end(uint64_t budget_ns);
 

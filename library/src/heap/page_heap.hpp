@@ -1,9 +1,9 @@
 // Runs of whole pages out of the region: slabs, blocks above small_limit, and the reserve that the janitor keeps.
 //
 // Bound: allocate and free are O(1): a two-level segregated fit (free_runs.hpp) over pages, with boundary tags kept
-// apart from the pages, at most two merges and two splits a call. Overhead: 16 bytes a page. Free runs come in three
-// states that do not merge with one another, so that a run's state is true of all its pages. At the memory limit
-// allocate_merged makes one state of them.
+// apart from the pages, at most two merges and two splits a call; for a large block at most nine runs are taken
+// together. Overhead: 16 bytes a page. Free runs come in three states that do not merge with one another, so that a
+// run's state is true of all its pages. At the memory limit allocate_merged makes one state of them.
 #pragma once
 
 #include <array>
