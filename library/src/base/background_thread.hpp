@@ -26,13 +26,13 @@ class BackgroundThread {
   /// Whether it has left `run`, or was never started.
   bool is_over() const { return alive_.load(std::memory_order_acquire) == 0; }
   /// Whether the system does not count it any more either. A system call.
-  bool is_gone() const;
+  bool is_gone();
   /// In a forked child, where it is gone.
   void forget() { alive_.store(0, std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint32_t> alive_{0};
-  int thread_ = 0;          // the system's number of the last one
+  std::atomic<int> thread_{0};               // the system's number of the last one, until that is gone
   [[maybe_unused]] char* memory_ = nullptr;  // kept for the next
   [[maybe_unused]] std::uintptr_t pointer_ = 0;
 };

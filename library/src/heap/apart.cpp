@@ -40,10 +40,10 @@ long call_next(const char* name, long number, Arguments... arguments) {
 
 }  // namespace
 
-#define BY_CALLED_ALONE(name, number, parameters, ...)                                \
-  BY_API int name parameters noexcept {                                               \
-    const Aside aside;                                                                \
-    return static_cast<int>(call_next<int parameters>(#name, number, __VA_ARGS__));   \
+#define BY_CALLED_ALONE(name, number, parameters, ...)                              \
+  BY_API int name parameters noexcept {                                             \
+    const Aside aside;                                                              \
+    return static_cast<int>(call_next<int parameters>(#name, number, __VA_ARGS__)); \
   }
 
 extern "C" {
@@ -78,8 +78,8 @@ BY_API int prctl(int option, ...) noexcept {
   if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
     blockyard::heap::janitor_in_sandbox();
   }
-  return static_cast<int>(call_next<int(int, ...)>("prctl", SYS_prctl, option, values[0], values[1], values[2],
-                                                   values[3]));
+  return static_cast<int>(
+      call_next<int(int, ...)>("prctl", SYS_prctl, option, values[0], values[1], values[2], values[3]));
 }
 
 }  // extern "C"

@@ -89,9 +89,9 @@ void* by_arena_alloc(by_arena* arena, size_t size) {
 void* by_arena_calloc(by_arena* arena, size_t count, size_t size) {
   std::size_t bytes = 0;
   bool zeroed = false;
-  void* const block = or_exhausted(
-      __builtin_mul_overflow(count, size, &bytes) ? nullptr
-                                                  : allocate(heap_of(arena), bytes, block_alignment, &zeroed));
+  void* const block = or_exhausted(__builtin_mul_overflow(count, size, &bytes)
+                                       ? nullptr
+                                       : allocate(heap_of(arena), bytes, block_alignment, &zeroed));
   if (block != nullptr && !zeroed) {
     clear_run(block, bytes);
   }

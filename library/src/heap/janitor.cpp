@@ -18,12 +18,12 @@ constinit JanitorsWork work{};
 constinit base::BackgroundThread thread;
 constinit Atomic<std::uint32_t> asleep{0};  // 1 while the janitor sleeps longer than a short nap, and may be woken
 constinit Atomic<bool> told_to_end{false};
-constinit Atomic<int> held_off{0};             // calls that it stands aside for
+constinit Atomic<int> held_off{0};  // calls that it stands aside for
 constinit Atomic<bool> in_sandbox{false};
-constinit Atomic<bool> was_left{false};        // a fork could not wait for its end
-constinit Atomic<int> process{0};              // whose janitor this is
-constinit Atomic<std::uint64_t> due_from{0};   // ns
-constinit Atomic<std::uint32_t> calls{0};      // of do_without_janitor
+constinit Atomic<bool> was_left{false};         // a fork could not wait for its end
+constinit Atomic<int> process{0};               // whose janitor this is
+constinit Atomic<std::uint64_t> due_from{0};    // ns
+constinit Atomic<std::uint32_t> calls{0};       // of do_without_janitor
 constinit Atomic<std::uint64_t> next_chunk{0};  // ns
 
 constinit thread_local bool on_janitor __attribute__((tls_model("initial-exec"))) = false;

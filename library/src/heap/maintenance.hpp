@@ -64,7 +64,7 @@ class Maintenance {
   Supply& supply_;
   HeapTable& heaps_;
   Depot& depot_;
-  bool is_sweeping_ = false;     // under the lock
+  bool is_sweeping_ = false;    // under the lock
   bool forgets_later_ = false;  // runs in work are nobody's
   // Of the thread that is at it.
   Purging purging_;

@@ -80,13 +80,12 @@ void after_fork_in_child() {
     guard::start_trap();
   }
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
-  allow_janitor({.round = [](std::uint64_t budget_ns) { return maintenance.run(budget_ns, true); },
-                 .give_back = [] { return maintenance.give_back_a_chunk(); },
-                 .is_waited_for =
-                     [] {
-                       return process_supply.pages.lock().is_waited_for() || maintenance.sweep_lock.is_waited_for();
-                     },
-                 .forget = [] { maintenance.forget_later(); }});
+  allow_janitor(
+      {.round = [](std::uint64_t budget_ns) { return maintenance.run(budget_ns, true); },
+       .give_back = [] { return maintenance.give_back_a_chunk(); },
+       .is_waited_for =
+           [] { return process_supply.pages.lock().is_waited_for() || maintenance.sweep_lock.is_waited_for(); },
+       .forget = [] { maintenance.forget_later(); }});
 }
 
 // What no call has met: a block freed twice that is still cached, one in quarantine that was written to.

@@ -68,7 +68,8 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
   const bool started = pthread_create(
                            &thread, nullptr,
                            [](void* self) -> void* {
-                             static_cast<BackgroundThread*>(self)->thread_ = static_cast<int>(syscall(SYS_gettid));
+                             static_cast<BackgroundThread*>(self)->thread_.store(static_cast<int>(syscall(SYS_gettid)),
+                                                                                 std::memory_order_relaxed);
                              set_up_and_run();
                              static_cast<BackgroundThread*>(self)->alive_.store(0, std::memory_order_release);
                              return nullptr;
@@ -116,7 +117,7 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
         },
         memory_ + page + stack, flags, nullptr, nullptr, reinterpret_cast<void*>(pointer_), &alive_);
     started = thread > 0;
-    thread_ = started ? thread : thread_;
+    thread_.store(started ? thread : 0, std::memory_order_relaxed);
   }
 #endif
   if (!started) {
@@ -126,9 +127,13 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
   return started;
 }
 
-bool BackgroundThread::is_gone() const {
+bool BackgroundThread::is_gone() {
   const int saved = errno;
-  const bool gone = is_over() && (thread_ == 0 || syscall(SYS_tgkill, process_id(), thread_, 0) != 0);
+  const int thread = thread_.load(std::memory_order_relaxed);
+  const bool gone = is_over() && (thread == 0 || syscall(SYS_tgkill, process_id(), thread, 0) != 0);
+  if (gone) {
+    thread_.store(0, std::memory_order_relaxed);  // another thread may get the number
+  }
   errno = saved;
   return gone;
 }
