@@ -23,10 +23,10 @@ constinit Atomic<bool> in_sandbox{false};
 constinit Atomic<bool> was_left{false};         // a fork could not wait for its end
 constinit Atomic<int> process{0};               // whose janitor this is
 constinit Atomic<std::uint64_t> due_from{0};    // ns
-constinit Atomic<std::uint32_t> calls{0};       // of do_without_janitor
 constinit Atomic<std::uint64_t> next_chunk{0};  // ns
 
 constinit thread_local bool on_janitor __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local std::uint32_t calls __attribute__((tls_model("initial-exec"))) = 0;  // while there is none
 
 // Both by the futex that locks need: a program in a sandbox may allow itself no call that only sleeps.
 void sleep_up_to(std::uint64_t ns, bool wakeable) {
@@ -80,9 +80,7 @@ bool start_janitor() {
 
 void give_back_in_its_place() {
   constexpr std::uint32_t calls_a_clock = 64;  // so that reading the clock is next to nothing of what they cost
-  const std::uint32_t call = calls.load(std::memory_order_relaxed);
-  calls.store(call + 1, std::memory_order_relaxed);
-  if (settings.janitor == 0 || call % calls_a_clock != 0) {
+  if (settings.janitor == 0 || ++calls % calls_a_clock != 0) {
     return;
   }
   if (const std::uint64_t now = base::monotonic_ns(); now >= next_chunk.load(std::memory_order_relaxed)) {
