@@ -7,9 +7,10 @@
 #include <cstring>
 
 #include "base/stack.hpp"
-#include "heap/janitor.hpp"
 
 namespace blockyard::heap {
+
+constinit thread_local bool says_no_stack __attribute__((tls_model("initial-exec"))) = false;
 
 // Functions of the heap that are in no namespace of its own.
 bool is_of_the_heap(const char* name) {
@@ -41,7 +42,7 @@ void say_frames(void* const* frames, std::size_t count, const char* before) {
 // Naming the frames allocates, from a heap that may be broken: a fault within that ends the program without more ado.
 bool say_stack() {
   static std::atomic<bool> begun{false};
-  if (is_janitor()) {  // its calls say nothing, and the unwinder needs a thread that the C library knows
+  if (says_no_stack) {
     return false;
   }
   if (begun.exchange(true)) {

@@ -9,6 +9,9 @@ namespace blockyard::heap {
 
 using base::say;
 
+/// Of the janitor, whose calls say nothing: the unwinder needs a thread that the C library knows.
+extern constinit thread_local bool says_no_stack __attribute__((tls_model("initial-exec")));
+
 /// Says the calling thread's stack, frames of the heap left out. False: a fault came while it was doing so before.
 bool say_stack();
 /// Likewise of a stack that was captured earlier; `before` begins each line.

@@ -3,6 +3,7 @@
 #include "base/background_thread.hpp"
 #include "base/pages.hpp"
 #include "base/threads.hpp"
+#include "heap/fault.hpp"
 #include "heap/settings.hpp"
 #include "heap/thread_heap.hpp"
 
@@ -25,7 +26,6 @@ constinit Atomic<int> process{0};               // whose janitor this is
 constinit Atomic<std::uint64_t> due_from{0};    // ns
 constinit Atomic<std::uint64_t> next_chunk{0};  // ns
 
-constinit thread_local bool on_janitor __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local std::uint32_t calls __attribute__((tls_model("initial-exec"))) = 0;  // while there is none
 
 // Both by the futex that locks need: a program in a sandbox may allow itself no call that only sleeps.
@@ -38,7 +38,7 @@ void sleep_up_to(std::uint64_t ns, bool wakeable) {
 
 void run() {
   thread_heap = heap_behind_guard = &empty_heap;
-  on_janitor = true;
+  says_no_stack = true;
   Naps naps;
   while (settings.janitor != 0 && !told_to_end.load(std::memory_order_relaxed)) {
     const std::uint64_t period = settings.period_us * 1000;
@@ -73,7 +73,7 @@ bool start_janitor() {
   due_from.store(0, std::memory_order_relaxed);
   told_to_end.store(false, std::memory_order_relaxed);
   // Where the system refuses, tried again the next time that the reserve runs low.
-  const bool started = thread.start(run, "by-janitor", {&thread_heap, &heap_behind_guard, &on_janitor});
+  const bool started = thread.start(run, "by-janitor", {&thread_heap, &heap_behind_guard, &says_no_stack});
   move_on(Phase::starting, started ? Phase::running : Phase::absent);
   return true;
 }
@@ -204,8 +204,6 @@ void janitor_in_sandbox() {
     janitor_may_return();
   }
 }
-
-bool is_janitor() { return on_janitor; }
 
 bool is_in_sandbox() { return in_sandbox.load(std::memory_order_relaxed); }
 

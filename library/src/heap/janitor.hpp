@@ -33,9 +33,6 @@ inline bool look_after_janitor() {
   return janitor_phase.load(std::memory_order_relaxed) != JanitorPhase::running && do_without_janitor();
 }
 
-/// Whether the calling thread is the janitor.
-bool is_janitor();
-
 /// From here to janitor_may_return() the process has no janitor, and the system counts none of its threads. False, and
 /// nothing is to be returned from: the caller is a vfork child, whose janitor it is not. A millisecond at most, or the
 /// rest of its round; async-signal-safe.
