@@ -1,4 +1,5 @@
 using System;
+using System.Runtime.ConstrainedExecution;
 
 namespace Blockyard.Memory
 {
@@ -11,7 +12,7 @@ namespace Blockyard.Memory
     /// MiB. Pages of a slab come with their first use. If the owner wants zeros and its items were written so far, those
     /// of the next block are populated in advance (<see cref="SlabPages"/>), which costs less.
     /// </remarks>
-    internal sealed unsafe class BlockStack
+    internal sealed unsafe class BlockStack : CriticalFinalizerObject
     {
         private const long LargestSlab = 64 * 1024 * 1024;
         private const long BlockBoundary = 64;
@@ -44,6 +45,18 @@ namespace Blockyard.Memory
             this.blockSize = blockSize;
             this.blockAlignment = blockAlignment;
         }
+
+#if !NET8_0_OR_GREATER
+        /// <summary>Frees what an owner forgot when its domain is unloaded, which Unity does at each reload. Critical
+        /// finalizers run after all others, which may still use the memory.</summary>
+        ~BlockStack()
+        {
+            if (AppDomain.CurrentDomain.IsFinalizingForUnload())
+            {
+                FreeAll();
+            }
+        }
+#endif
 
         /// <summary>Where the next item goes. The owner may advance it up to <see cref="Limit"/>.</summary>
         internal byte* Cursor;

@@ -115,6 +115,14 @@ namespace Blockyard.Memory
             return (time[0] * 1000000000) + time[1];
         }
 
+        /// <summary>Calls the functions of <see cref="SlabPages"/> once, so that binding them does not count as the price
+        /// of a page. Apart from the probe: an allocator whose items are not written needs none of them.</summary>
+        internal static bool BindForPages()
+        {
+            ThreadNanoseconds();
+            return Populate(null, 0);
+        }
+
         private static bool Probe()
         {
             if (IntPtr.Size != 8 || !RuntimeInformation.IsOSPlatform(OSPlatform.Linux))
@@ -127,10 +135,7 @@ namespace Blockyard.Memory
                 byte* page = Take(Unit);
                 if (page != null)
                 {
-                    // Calls each function once, so that binding it does not count as the price of a page.
-                    ThreadNanoseconds();
-                    Populate(page, SmallPage);
-                    IsWholePieceResident(page);
+                    IsResident(page);
                     Give(page, Unit);
                 }
 

@@ -20,6 +20,7 @@ namespace Blockyard.Memory
         /// used.</summary>
         private const long LargestPrepared = 4 * 1024 * 1024;
 
+        private static readonly bool AreBound = SlabMemory.BindForPages();
         private static readonly PageCosts Costs = new PageCosts(SlabMemory.Unit);
 
         /// <summary>Small pages by <see cref="SlabMemory.Populate"/> and by <see cref="PageCopies"/>. Guarded by the
@@ -46,7 +47,7 @@ namespace Blockyard.Memory
         /// <returns>Bytes in huge pages.</returns>
         internal static long Prepare(byte* block, long bytes, ref byte* taken, byte* usable, long held)
         {
-            if (bytes > LargestPrepared)
+            if (bytes > LargestPrepared || !AreBound)
             {
                 return 0;
             }

@@ -152,6 +152,9 @@ namespace Blockyard.Tests
                 }
             }
 
+            // Never disposed.
+            new UnmanagedAllocator<long>().AllocateSpan(100000).Fill(1);
+            new WrappedAllocator<IntPtr>(1000, pointer => pointer).Allocate();
             OnFreshThread(UseLifetimes);
         }
 
