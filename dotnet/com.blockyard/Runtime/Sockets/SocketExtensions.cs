@@ -1,3 +1,4 @@
+using System;
 using System.Net;
 using System.Net.Sockets;
 
@@ -28,21 +29,37 @@ namespace Blockyard.Sockets
             IPEndPointNonAlloc remoteEndPoint)
         {
 #if NET8_0_OR_GREATER
-            if (socket.AddressFamily == remoteEndPoint.AddressFamily)
+            return socket.ReceiveFrom_NonAlloc(new Span<byte>(buffer, offset, size), socketFlags, remoteEndPoint);
+        }
+
+        /// <summary>Receives a datagram. Allocates nothing. Only on .NET 8.</summary>
+        /// <param name="socket">The socket.</param>
+        /// <param name="buffer">The memory for the datagram.</param>
+        /// <param name="socketFlags">As for <see cref="Socket"/>.</param>
+        /// <param name="remoteEndPoint">Becomes the sender's. Must be of the socket's family. An exception leaves
+        /// it.</param>
+        /// <returns>The number of bytes stored.</returns>
+        public static int ReceiveFrom_NonAlloc(
+            this Socket socket, Span<byte> buffer, SocketFlags socketFlags, IPEndPointNonAlloc remoteEndPoint)
+        {
+            EndPoint received = remoteEndPoint;
+            try
             {
+                if (socket.AddressFamily != remoteEndPoint.AddressFamily)
+                {
+                    return socket.ReceiveFrom(buffer, socketFlags, ref received);
+                }
+
                 // Each receive stores the length of the sender's address, which may be too short for the next.
                 SocketAddress address = remoteEndPoint.Serialize();
                 address.Size = SocketAddress.GetMaximumAddressSize(socket.AddressFamily);
-                try
-                {
-                    return socket.ReceiveFrom(new System.Span<byte>(buffer, offset, size), socketFlags, address);
-                }
-                finally
-                {
-                    remoteEndPoint.Refresh(remoteEndPoint);
-                }
+                return socket.ReceiveFrom(buffer, socketFlags, address);
             }
-#endif
+            finally
+            {
+                remoteEndPoint.Refresh(received);
+            }
+#else
             EndPoint received =
                 socket.AddressFamily == remoteEndPoint.AddressFamily ? remoteEndPoint.AsReceiver : remoteEndPoint;
             try
@@ -53,6 +70,7 @@ namespace Blockyard.Sockets
             {
                 remoteEndPoint.Refresh(received);
             }
+#endif
         }
 
         /// <summary>Receives a datagram into a whole buffer.</summary>
@@ -81,11 +99,22 @@ namespace Blockyard.Sockets
             IPEndPointNonAlloc remoteEndPoint)
         {
 #if NET8_0_OR_GREATER
+            return socket.SendTo_NonAlloc(new ReadOnlySpan<byte>(buffer, offset, size), socketFlags, remoteEndPoint);
+        }
+
+        /// <summary>Sends a datagram. Allocates nothing. Only on .NET 8.</summary>
+        /// <param name="socket">The socket.</param>
+        /// <param name="buffer">The datagram.</param>
+        /// <param name="socketFlags">As for <see cref="Socket"/>.</param>
+        /// <param name="remoteEndPoint">The address to send to.</param>
+        /// <returns>The number of bytes sent.</returns>
+        public static int SendTo_NonAlloc(
+            this Socket socket, ReadOnlySpan<byte> buffer, SocketFlags socketFlags, IPEndPointNonAlloc remoteEndPoint)
+        {
             // An IPv4 target of a dual-mode socket must be mapped. The runtime does that only for end points.
             return socket.AddressFamily == remoteEndPoint.AddressFamily
-                ? socket.SendTo(
-                    new System.ReadOnlySpan<byte>(buffer, offset, size), socketFlags, remoteEndPoint.Serialize())
-                : socket.SendTo(buffer, offset, size, socketFlags, remoteEndPoint.Addr.ToIPEndPoint());
+                ? socket.SendTo(buffer, socketFlags, remoteEndPoint.Serialize())
+                : socket.SendTo(buffer, socketFlags, remoteEndPoint.Addr.ToIPEndPoint());
 #else
             EndPoint target = socket.AddressFamily == remoteEndPoint.AddressFamily
                 ? remoteEndPoint.AsTarget

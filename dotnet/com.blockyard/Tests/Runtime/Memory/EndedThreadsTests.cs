@@ -97,6 +97,11 @@ namespace Blockyard.Tests
                 Assert.Ignore("this runtime has no domains to unload");
             }
 
+            if (Environment.GetEnvironmentVariable("MONO_GC_DEBUG") != null)
+            {
+                Assert.Ignore("this runtime's collector with self-checks stops any program that unloads a domain");
+            }
+
             // The runtime itself keeps some memory for each domain.
             LoadAndUnload(nothing: true, 5);
             LoadAndUnload(nothing: false, 5);

@@ -342,6 +342,22 @@ namespace Blockyard.Tests
                 () => client.SendTo_NonAlloc(buffer, 0, 64, SocketFlags.None, target), warmUps: 3, repeats: 100);
         }
 
+#if NET8_0_OR_GREATER
+        [Test]
+        public void spans_are_sent_and_received()
+        {
+            IPEndPointNonAlloc target = new IPEndPointNonAlloc(loopback, Port(server));
+            Span<byte> buffer = stackalloc byte[10];
+            buffer[0] = 7;
+            Assert.AreEqual(3, client.SendTo_NonAlloc(buffer.Slice(0, 3), SocketFlags.None, target));
+            buffer.Clear();
+            IPEndPointNonAlloc sender = Reusable;
+            Assert.AreEqual(3, server.ReceiveFrom_NonAlloc(buffer, SocketFlags.None, sender));
+            Assert.AreEqual(7, buffer[0]);
+            Assert.AreEqual(client.LocalEndPoint, sender.DeepCopyIPEndPoint());
+        }
+#endif
+
         [Test]
         public void an_IPv4_end_point_receives_on_a_dual_mode_socket()
         {
