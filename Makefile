@@ -55,7 +55,7 @@ bench: ## ratios to peers (PARTS=heap: only that)
 	@scripts/build bench
 	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" scripts/run-each 'bench/*/run'
 
-bench-fidelity: ## real programs on five allocators beside the replays of their journals (PROGRAMS="SQLite Perl")
+bench-fidelity: ## real programs beside the replays of their journals
 	@scripts/install-packages build lab bench programs
 	@scripts/setup-venv
 	@scripts/build bench
