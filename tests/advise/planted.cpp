@@ -240,19 +240,15 @@ SITE void spawn_particle() { components.add(new_component()); }
 
 SITE void spawn_projectile() { components.add(new_component()); }
 
-}  // namespace pool
-
-namespace almost_pool {
-
 Blocks<512> packets;
 
-/// Comes and goes in one size, but for one in 100.
+/// Comes and goes in one size, but for one in 100, whose size is known when it is asked for.
 SITE void make_packet() {
   static unsigned made = 0;
   packets.add(filled(++made % 100 == 0 ? 1400 : 96));
 }
 
-}  // namespace almost_pool
+}  // namespace pool
 
 namespace rewindable {
 
@@ -398,11 +394,11 @@ SITE void update() {
     temp::draw_label();
     almost_temp::voice_command();
     pool::spawn_particle();
-    almost_pool::make_packet();
+    pool::make_packet();
   }
   pool::spawn_projectile();
   thin_out(pool::components);
-  thin_out(almost_pool::packets);
+  thin_out(pool::packets);
   name_object();
   temp_job::decode_samples();
   almost_temp_job::stream_chunk();
@@ -450,5 +446,5 @@ int main() {
   free_all(from_worker);
   free_all(of_program);
   free_all(pool::components);
-  free_all(almost_pool::packets);
+  free_all(pool::packets);
 }

@@ -24,7 +24,6 @@ ALMOST = {
     "temp": {"queue_event": 2, "voice_command": 4500, "build_mesh": 1},
     "temp_scope": {"run_script": 9},
     "temp_job": {"stream_chunk": 1},
-    "pool": {"make_packet": 45},
     "rewindable": {"load_textures": 3},
     "keep": {"draw_map": 1},
 }

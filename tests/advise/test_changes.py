@@ -1,12 +1,12 @@
-"""The report's page finds the stacks whose blocks a change is about: those that its routes lead elsewhere."""
+"""The report's page marks the events that a change is about: those whose blocks its routes lead elsewhere."""
 
 import numpy as np
+import pytest
 from played import Game, advise, play, routed
-from stack_paths import path_of
 
-from blockyard import native
-from blockyard.analysis.sites import Sites
-from blockyard.report.page.changes import Changes
+from blockyard.advise import routes, tool
+from blockyard.errors import UserError
+from blockyard.report.page import changes
 
 
 def several(game: Game) -> None:
@@ -21,19 +21,28 @@ def several(game: Game) -> None:
     game.allocate(16 + game.frame, "load()", "text()")
 
 
-def test_each_stack_belongs_to_the_change_that_routes_its_blocks(tmp_path):
-    path = play(tmp_path / "game.txt", several)
-    report = advise(path)
+def test_each_event_belongs_to_the_change_that_routes_its_block(tmp_path):
+    report = advise(play(tmp_path / "game.txt", several))
     assert len({advice["what"] for advice in report["advice"]}) > 1
-    native.call("blockyard-sites", ["events", path, "-o", tmp_path / "sites.bys"])
-    found = Sites(tmp_path / "sites.bys")
-    change = Changes(report, found).of_nodes(np.arange(len(found.parent)))
-    routes = routed(report)
-    assert {route for _, route in routes} == {advice["group"] for advice in report["advice"]}
-    for event, route in routes:
-        number = change[found.by_event[event]]
-        assert number and report["advice"][number - 1]["group"] == route
-    loaded = [
-        node for node in range(len(found.parent)) if [one.function for one in path_of(found, node)][1:2] == ["load()"]
-    ]
-    assert loaded and not change[loaded].any()
+    change = changes.of_events(report)
+    assert len(change) == report["events"]
+    expected = dict(routed(report))
+    assert set(expected.values()) == {advice["group"] for advice in report["advice"]}
+    for event, number in enumerate(change):
+        assert (report["advice"][number - 1]["group"] if number else None) == expected.get(event)
+    assert np.count_nonzero(change) == len(expected)
+
+
+@pytest.mark.parametrize(
+    "spoil, sentence",
+    [
+        (lambda data: data[:-4], "was cut or added to"),
+        (lambda data: b"BYROUTE\n" + data[8:-8] + b"\xff" * 8, "was damaged"),
+        (lambda data: b"nothing", "holds no routes"),
+    ],
+)
+def test_routes_that_are_no_longer_whole_are_refused_in_a_sentence(tmp_path, spoil, sentence):
+    path = advise(play(tmp_path / "game.txt", several))["folder"] / tool.ROUTES
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(UserError, match=sentence):
+        routes.by_event(path)

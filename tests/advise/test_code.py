@@ -13,28 +13,85 @@ ROOT = Path(__file__).resolve().parents[2]
 DOTNET = ROOT / "dotnet" / "build"
 
 
-def advice(what: str) -> dict:
-    return {"what": what, "bytes": 4096, "evidence": {"region_bytes": 65536}}
+def advice(what: str, file: str = "game.cpp", **more: object) -> dict:
+    evidence = {"region_bytes": 65536, "threads": 1, "remote_frees": 0}
+    where = {"function": "spawn", "file": file}
+    return {"what": what, "bytes": 4096, "where": where, "contexts": [], "evidence": evidence} | more
 
 
-@pytest.mark.parametrize("what", tool.KINDS)
-def test_the_cpp_code_compiles_without_a_warning(tmp_path, what):
-    compiler = os.environ.get("CXX") or shutil.which("c++")
-    assert compiler, "no C++ compiler"
-    lines = code.cpp(advice(what)).splitlines()
-    source = tmp_path / "shown.cpp"
+def compile_body(folder: Path, lines: list[str], compiler: str, *options: str, suffix: str = "cpp") -> None:
+    """As the body of a function that has `bytes`; nothing but what the snippet includes is known."""
+    path = os.environ.get({"c++": "CXX", "cc": "CC"}[compiler]) or shutil.which(compiler)
+    assert path, f"no {compiler}"
+    source = folder / f"shown.{suffix}"
     shown = [line for line in lines if not line.startswith("#include")]
     body = [*shown, "(void)bytes;"] + ["(void)block;"] * any("void* block" in line for line in shown)
-    body += ["std::free(buffer);"] if what == "reserve" else []
-    includes = ["#include <cstddef>", *(line for line in lines if line.startswith("#include"))]
-    source.write_text(
-        "\n".join([*includes, "void use(std::size_t bytes);", "void use(std::size_t bytes) {", *body, "}\n"])
-    )
-    command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]
+    if any("void* buffer = " in line for line in shown):
+        body.append("free(buffer);" if suffix == "c" else "std::free(buffer);")
+    includes = ["#include <stddef.h>", "#include <cstddef>"][suffix != "c" :]
+    includes = includes[:1] + [line for line in lines if line.startswith("#include")]
+    source.write_text("\n".join([*includes, "void use(size_t bytes);", "void use(size_t bytes) {", *body, "}\n"]))
+    command = [path, *options, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]
     done = subprocess.run(
         [*command, f"-I{ROOT / 'library' / 'include'}", source], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("what", tool.KINDS)
+def test_the_cpp_code_compiles_without_a_warning(tmp_path, what):
+    compile_body(tmp_path, ["#include <cstddef>", "using std::size_t;", *code.cpp(advice(what)).splitlines()], "c++",
+                 "-std=c++20")  # fmt: skip
+
+
+@pytest.mark.parametrize("what", tool.KINDS)
+@pytest.mark.parametrize("standard", ["c11", "c++17"])
+def test_the_c_code_compiles_as_c_and_as_older_cpp(tmp_path, what, standard):
+    lines = code.native(advice(what, "game.c")).splitlines()
+    if standard == "c11":
+        compile_body(tmp_path, lines, "cc", "-std=gnu11", suffix="c")
+    elif what != "keep":  # whose realloc returns void*
+        compile_body(tmp_path, [*lines, "using std::free;"] if what == "reserve" else lines, "c++", "-std=gnu++17")
+
+
+def test_the_language_is_that_of_the_file_or_of_the_names():
+    assert code.is_c(advice("pool", "client.c")) and not code.is_c(advice("pool", "client.cc"))
+    nameless = advice("pool", "", contexts=[[{"function": "net_send"}, {"function": "main"}]])
+    assert code.is_c(nameless)
+    nameless["contexts"][0].append({"function": "app::send(int)"})
+    assert not code.is_c(nameless)
+    only_main = advice("pool", "") | {"where": {"function": "main", "file": ""}}
+    assert not code.is_c(only_main)
+
+
+def test_a_c_pool_of_several_threads_is_no_block_pool_of_one():
+    pool = advice("pool", "client.c")
+    assert "one thread at a time" in code.native(pool)
+    for more in ({"threads": 2}, {"remote_frees": 9}):
+        other = pool | {"evidence": pool["evidence"] | more}
+        assert "by_block_pool" not in code.native(other) and 'extern "C"' in code.native(other)
+
+
+@pytest.mark.parametrize(
+    "asker, name",
+    [
+        ("std::map<int, Unit, std::less<int>, std::allocator<std::pair<int const, Unit>>>::operator[](int&&)", "map"),
+        ("std::_Rb_tree<int, int>::_M_insert_(int const&)", "map"),
+        ("std::__cxx11::list<Unit, std::allocator<Unit> >::push_back(Unit const&)", "list"),
+        ("std::unordered_map<int, int>::emplace(int, int)", "unordered_map"),
+        ("std::multiset<int>::insert(int)", "multiset"),
+        ("std::vector<std::map<int, int>>::push_back()", ""),
+        ("std::make_unique<std::map<int, int>>()", ""),
+        ("operator new(unsigned long)", ""),
+    ],
+)
+def test_nodes_of_a_container_get_the_librarys_allocator(tmp_path, asker, name):
+    assert code.container(asker) == name
+    lines = code.cpp(advice("pool", asker=asker)).splitlines()
+    assert ("blockyard::allocator<" in "\n".join(lines)) == bool(name)
+    if name:
+        uses = ["#include <cstddef>", "using Key = int;", "using Value = int;", "using std::size_t;"]
+        compile_body(tmp_path, [*uses, *lines, "(void)nodes;"], "c++", "-std=c++20")
 
 
 def test_the_csharp_code_compiles(tmp_path):

@@ -12,7 +12,11 @@ ALMOST_SITES = [(kind, name, broken) for kind, names in ALMOST.items() for name,
 
 @pytest.fixture(scope="module")
 def report(scene: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    done = blockyard("advise", scene, "--no-replay", "--json", "-o", tmp_path_factory.mktemp("advice") / "scene")
+    return advice(scene, tmp_path_factory.mktemp("advice") / "scene")
+
+
+def advice(scene: Path, output: Path, *options: str) -> dict:
+    done = blockyard("advise", scene, "--no-replay", "--json", "-o", output, *options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -38,11 +42,23 @@ def test_the_right_function_is_named_where_a_wrapper_or_a_scope_matters(report):
     assert about(report["advice"], "temp::draw_label")[0]["where"]["function"].startswith("temp::draw_label")
     path = about(report["advice"], "temp_scope::find_path")[0]["where"]
     assert path["function"].startswith("temp_scope::find_path") and path["file"].endswith("planted.cpp")
-    # Of what the C library allocates and frees by itself, the program can change the caller.
-    (sort,) = [one for one in report["advice"] if one["where"]["function"].startswith("temp_scope::sort_entities")]
-    assert sort["what"] == "temp_scope" and sort["contexts"][0][0]["module"].startswith("libc")
     # Another thread's blocks that die within its own frame belong into a scope of its loop.
     assert about(report["advice"], "temp_scope::resample")[0]["where"]["function"].startswith("program::mix")
+
+
+def test_what_the_c_library_allocates_and_frees_by_itself_is_advised_on_demand_only(report, scene, tmp_path):
+    def sorting(found: dict) -> list[dict]:
+        return [one for one in found["advice"] if one["where"]["function"].startswith("temp_scope::sort_entities")]
+
+    assert not sorting(report)
+    assert any(one["module"].startswith("libc.") for one in report["inside"])
+    (sort,) = sorting(advice(scene, tmp_path / "all", "--all"))
+    assert sort["what"] == "temp_scope" and sort["contexts"][0][0]["module"].startswith("libc")
+
+
+def test_a_pool_leaves_the_blocks_of_other_sizes_where_they_are(report):
+    (piece,) = about(report["advice"], "pool::make_packet")
+    assert (piece["what"], piece["evidence"]["other_sizes"], piece["held"]["broken"]) == ("pool", 45, 0)
 
 
 def test_a_reserve_covers_99_of_100_lives_and_a_pool_knows_its_size(report):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,9 +16,7 @@ _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def run(program: str, arguments: Sequence[str | os.PathLike]) -> str:
-    """What a native program prints. A bar appears on a terminal when it takes a while."""
-    if not sys.stderr.isatty():
-        return native.call(program, arguments)
+    """What a native program prints. Where it takes a while it is seen to go on."""
     with terminal.reading_bar() as tell:
         return native.call(program, arguments, on_progress=tell)
 

@@ -4,6 +4,8 @@ rich takes a twentieth of a second to load, so it is loaded where it is used: `r
 before the program's start.
 """
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -24,22 +26,35 @@ def for_tables() -> "Console":
     return console
 
 
+_QUIET_S = 20.0
+"""Where there is no terminal, a line so often: a log shows that work goes on, and stays short."""
+
+
 @contextmanager
 def reading_bar() -> Iterator[Callable[[float, str], None]]:
-    """A progress bar without a refresh thread: workers are forked while it is up."""
+    """A progress bar without a refresh thread: workers are forked while it is up. Lines where there is no terminal."""
+    if not sys.stderr.isatty():
+        said = time.monotonic()
+
+        def tell(fraction: float, text: str) -> None:
+            nonlocal said
+            if time.monotonic() - said >= _QUIET_S:
+                said = time.monotonic()
+                print(f"blockyard: {text}, {100 * fraction:.0f} %", file=sys.stderr, flush=True)
+
+        yield tell
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(24),
         TextColumn("{task.percentage:3.0f} %"),
         TimeRemainingColumn(),
-        console=console,
+        console=Console(stderr=True),
         transient=True,
         auto_refresh=False,
-        disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task("reading", total=1.0)
         yield lambda fraction, text: bar.update(task, completed=fraction, description=text, refresh=True)

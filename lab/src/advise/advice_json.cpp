@@ -1,8 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "advise/advise.hpp"
 
@@ -87,6 +91,10 @@ class Writer {
     json["advice"] = std::move(advised);
     json["leave"] = std::move(left);
     json["left_count"] = advice_.choice.left.size();
+    json["inside"] = Json::array();
+    for (const Inside& one : advice_.choice.inside) {
+      json["inside"].push_back({{"module", one.module}, {"cost_ns", one.cost}});
+    }
     json["halves"] = advice_.halves.pieces == 0 ? Json() : validation_json(advice_.halves);
     json["on"] = Json::array();
     for (const Validation& one : advice_.on) json["on"].push_back(validation_json(one));
@@ -179,6 +187,82 @@ class Writer {
             {"line", label.line}};
   }
 
+  /// What stands around the function to change: `asks`, the function that asks in its name, and the blocks that this one
+  /// asks for elsewhere (`serves`); who calls it; and where the blocks are freed. The most frequent come first.
+  void add_neighbours(const Piece& piece, const Evidence& evidence, Json& json) const {
+    const Recording& recording = advice_.recording;
+    const sites::Labels& labels = *recording.labels;
+    const std::string where = json["where"]["function"];
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::pair<sites::Label, std::uint64_t>> callers;
+    for (const auto& [node, lives] : evidence.nodes) {
+      if (const sites::Label* const caller = caller_of(node, where)) {
+        auto& [label, count] =
+            callers.try_emplace({caller->function, caller->file, caller->line}, *caller, 0).first->second;
+        count += lives;
+      }
+    }
+    std::vector<std::pair<sites::Label, std::uint64_t>> found;
+    for (const auto& [unused, caller] : callers) found.push_back(caller);
+    json["callers"] = places_json(found);
+    found.clear();
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> freed;
+    for (const auto& [place, lives] : evidence.freed_at) {
+      const sites::Label& label = labels.all()[place];
+      freed[{label.function, label.file, label.line}] += lives;
+      found.emplace_back(label, 0);
+    }
+    std::erase_if(found, [&](auto& one) {
+      const auto known = freed.find({one.first.function, one.first.file, one.first.line});
+      if (known == freed.end()) return true;
+      one.second = known->second;
+      freed.erase(known);
+      return false;
+    });
+    json["freed_at"] = places_json(found);
+    const sites::Label& asks = labels.speaker(piece.node);
+    if (labels.text(asks.function) == where || recording.asks_alone[piece.node]) return;
+    json["asks"] = place_json(asks);
+    std::uint64_t serves = 0;
+    for (const Leaf& leaf : advice_.profile.leaves) {
+      if (labels.speaker(leaf.node).function != asks.function) continue;
+      const auto own = evidence.nodes.find(leaf.node);
+      serves += leaf.tally.lives - std::min(leaf.tally.lives, own == evidence.nodes.end() ? 0 : own->second);
+    }
+    json["serves"] = serves;
+  }
+
+  /// The function of the program that calls `function` on a stack.
+  const sites::Label* caller_of(std::uint32_t node, const std::string& function) const {
+    const Recording& recording = advice_.recording;
+    const auto nodes = recording.stacks->nodes();
+    const sites::Labels& labels = *recording.labels;
+    bool inside = false;
+    for (; node != journal::no_node; node = nodes[node].parent) {
+      for (const sites::Label& label : labels.of_frame(nodes[node].frame)) {
+        if (labels.text(label.function) == function) {
+          inside = true;
+        } else if (inside && recording.own[node] == node && !labels.wraps(label.function)) {
+          return &label;
+        }
+      }
+    }
+    return nullptr;
+  }
+
+  /// `all` is how many there are.
+  Json places_json(std::vector<std::pair<sites::Label, std::uint64_t>>& found) const {
+    constexpr std::size_t most = 3;
+    std::sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
+      const auto key = [this](const auto& one) {
+        return std::tuple(~one.second, advice_.recording.labels->text(one.first.function), one.first.line);
+      };
+      return key(a) < key(b);
+    });
+    Json json = {{"all", found.size()}, {"places", Json::array()}};
+    for (std::size_t i = 0; i < std::min(most, found.size()); ++i) json["places"].push_back(place_json(found[i].first));
+    return json;
+  }
+
   Json piece_json(std::size_t index) const {
     const Piece& piece = advice_.pieces[index];
     const Evidence& evidence = advice_.verdict.pieces[index];
@@ -192,7 +276,10 @@ class Writer {
     json["where"] = where_json(piece);
     json["contexts"] = Json::array();
     for (const Context& context : piece.contexts) json["contexts"].push_back(context_json(context));
+    if (piece.asker != 0) json["asker"] = advice_.words[piece.asker].function;
+    add_neighbours(piece, evidence, json);
     json["bytes"] = piece.bytes;
+    json["size"] = piece.size;
     json["evidence"] = {{"lives", evidence.lives},
                         {"blocks", evidence.blocks},
                         {"bytes", evidence.bytes},
@@ -208,6 +295,7 @@ class Writer {
                         {"peak_bytes", piece.tally.peak_bytes},
                         {"peak_blocks", evidence.peak_blocks},
                         {"region_bytes", evidence.region_bytes},
+                        {"other_sizes", evidence.other_sizes},
                         {"periods", evidence.periods}};
     if (piece.what != What::leave) json["held"] = held_json(evidence.what);
     if (piece.near != What::leave) json["near_held"] = held_json(evidence.near);

@@ -33,7 +33,7 @@ std::vector<Piece> worth_judging(const std::vector<Piece>& left) {
 }
 
 /// Advice from each half of the journal, judged on the other half.
-Validation halves(const Recording& recording, Words& words) {
+Validation halves(const Recording& recording, Words& words, bool all) {
   Validation result;
   const std::uint64_t middle = recording.duration_ns / 2;
   const Window first{.from_ns = 0, .to_ns = middle};
@@ -41,7 +41,7 @@ Validation halves(const Recording& recording, Words& words) {
   for (const auto& [from, on] : {std::pair(first, second), std::pair(second, first)}) {
     const Profile half = profile(recording, from, {});
     const std::vector<Context> contexts = contexts_of(half, recording, words);
-    const Choice choice = choose(half, recording, words, contexts);
+    const Choice choice = choose(half, recording, words, contexts, all);
     const Baseline baseline = baseline_of(half, recording);
     result.add(choice.advised, judge(choice.advised, recording, words, {.window = on, .baseline = &baseline}, {}));
   }
@@ -122,7 +122,7 @@ Advice advise(const Options& options, const journal::Progress& progress) {
   }
   advice.contexts = contexts_of(advice.profile, recording, advice.words);
   if (options.wishes.empty()) {
-    advice.choice = choose(advice.profile, recording, advice.words, advice.contexts);
+    advice.choice = choose(advice.profile, recording, advice.words, advice.contexts, options.all);
   } else {
     advice.choice.advised = choose_wishes(options.wishes, advice.profile, recording, advice.words, advice.contexts);
   }
@@ -150,7 +150,7 @@ Advice advise(const Options& options, const journal::Progress& progress) {
     advice.on.push_back(validation);
     advice.on_verdicts.push_back(verdict);
   }
-  if (options.wishes.empty()) advice.halves = halves(recording, advice.words);
+  if (options.wishes.empty()) advice.halves = halves(recording, advice.words, options.all);
   if (!options.routes.empty()) write(advice, options.routes);
   return advice;
 }

@@ -17,6 +17,7 @@ struct Options {
   std::vector<std::string> on;  ///< journals that judge the advice
   std::string routes;           ///< file to write; empty is none
   std::vector<Wish> wishes;     ///< instead of advice
+  bool all = false;             ///< advise what libraries of the system ask for on their own behalf, too
 };
 
 /// How advice held where it was not derived from.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
-#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -239,12 +239,24 @@ class Chooser {
   Chooser(const Profile& profile, const Recording& recording, const Words& words, const std::vector<Context>& contexts)
       : profile_(profile), recording_(recording), words_(words), contexts_(contexts), scopes_(recording) {}
 
-  Choice run() {
-    std::vector<std::uint32_t> order(profile_.leaves.size());
-    std::iota(order.begin(), order.end(), 0U);
+  Choice run(bool all) {
+    Choice choice;
+    std::vector<std::uint32_t> order;
+    std::map<std::string, double> inside;
+    for (std::uint32_t leaf = 0; leaf < profile_.leaves.size(); ++leaf) {
+      const Leaf& one = profile_.leaves[leaf];
+      if (all || !recording_.asks_alone[one.node]) {
+        order.push_back(leaf);
+      } else {
+        const sites::Label& label = recording_.labels->speaker(one.node);
+        inside[recording_.labels->text(label.module)] += one.tally.cost + one.tally.realloc_cost;
+      }
+    }
+    for (const auto& [module, cost] : inside) choice.inside.push_back({module, cost});
+    std::stable_sort(choice.inside.begin(), choice.inside.end(),
+                     [](const Inside& a, const Inside& b) { return a.cost > b.cost; });
     std::sort(order.begin(), order.end(),
               [this](std::uint32_t a, std::uint32_t b) { return contexts_[a] < contexts_[b]; });
-    Choice choice;
     for (Leaves rest = order; !rest.empty();) {
       const std::size_t count = same_until(rest, 0);
       Solution solution = solve(rest.first(count), 1);
@@ -263,11 +275,13 @@ class Chooser {
   }
 
   /// The piece of these leaves, whatever their contexts.
-  Piece piece_of(Leaves leaves) const {
+  Piece piece_of(Leaves leaves, std::uint64_t size = 0) const {
     Piece piece;
+    piece.size = size;
+    piece.asker = ask_alike(leaves) ? asker_of(leaves.front()) : 0;
     double most = -1;
     for (const std::uint32_t leaf : leaves) {
-      const Tally& tally = profile_.leaves[leaf].tally;
+      const Tally& tally = tally_of(profile_.leaves[leaf], size);
       piece.tally.add(tally);
       if (tally.cost + tally.realloc_cost > most) {
         most = tally.cost + tally.realloc_cost;
@@ -284,9 +298,29 @@ class Chooser {
  private:
   struct Solution {
     double saved = 0;
+    double cost = 0;
     std::vector<Piece> pieces;
     bool is_plain = true;  ///< nothing is advised or nearly so
+    int changes = 0;       ///< pieces that are advised
   };
+
+  /// Of the lives that began with this size, one of the leaf's; 0 is all.
+  static const Tally& tally_of(const Leaf& leaf, std::uint64_t size) {
+    for (const Population& one : leaf.populations) {
+      if (one.size == size) return one.tally;
+    }
+    return leaf.tally;
+  }
+
+  /// The word of the standard library's function through which the leaf asks; 0 is none.
+  std::uint32_t asker_of(std::uint32_t leaf) const {
+    const Context& context = contexts_[leaf];
+    return context.size() > 2 && words_[context[2]].is_asker ? context[2] : 0;
+  }
+  bool ask_alike(Leaves leaves) const {
+    return std::all_of(leaves.begin(), leaves.end(),
+                       [&](std::uint32_t leaf) { return asker_of(leaf) == asker_of(leaves.front()); });
+  }
 
   /// How many of the leaves have the first one's step at `depth`.
   std::size_t same_until(Leaves leaves, std::size_t depth) const {
@@ -304,34 +338,72 @@ class Chooser {
   }
 
   Solution solve(Leaves leaves, std::size_t depth) const {
-    Solution own;
-    own.pieces.push_back(decided(leaves, depth));
+    Solution own = alike(leaves, depth);
     const Piece& piece = own.pieces.front();
-    own.saved = piece.saved;
-    own.is_plain = piece.what == What::leave && piece.near == What::leave;
     // A caller that all share changes nothing.
     while (depth < contexts_[leaves.front()].size() && same_until(leaves, depth) == leaves.size()) ++depth;
     const bool is_last = depth >= contexts_[leaves.front()].size() && same_until(leaves, depth) == leaves.size();
-    const double all = piece.tally.cost + piece.tally.realloc_cost;
-    if (is_last || all < least_part * profile_.cost) return own;
+    if (is_last || own.cost < least_part * profile_.cost) return own;
     Solution parts;
-    std::size_t changes = 0;
     for (Leaves rest = leaves; !rest.empty();) {
       const std::size_t count = same_until(rest, depth);
       Solution part = solve(rest.first(count), depth + 1);
       rest = rest.subspan(count);
       parts.saved += part.saved;
       parts.is_plain = parts.is_plain && part.is_plain;
-      for (Piece& one : part.pieces) {
-        if (one.what != What::leave) ++changes;
-        parts.pieces.push_back(std::move(one));
-      }
+      parts.changes += part.changes;
+      std::move(part.pieces.begin(), part.pieces.end(), std::back_inserter(parts.pieces));
     }
     if (parts.is_plain) return own;
-    if (changes == 0) return piece.near != What::leave || piece.what != What::leave ? own : parts;
+    if (parts.changes == 0) return own.is_plain ? parts : own;
     if (piece.what == What::reserve && wants_other_sizes(piece, parts.pieces)) return parts;
-    const double further = piece.what == What::leave ? 0 : static_cast<double>(changes - 1);
+    const double further = own.changes == 0 ? 0 : parts.changes - own.changes;
     return own.saved >= parts.saved - further * change_part * profile_.cost ? own : parts;
+  }
+
+  /// One piece for all of the leaves; or, where their blocks have nothing in common but a few sizes, one for each size
+  /// whose blocks do.
+  Solution alike(Leaves leaves, std::size_t depth) const {
+    Solution own;
+    own.pieces.push_back(decided(leaves, depth, 0));
+    Piece& whole = own.pieces.front();
+    own.cost = whole.tally.cost + whole.tally.realloc_cost;
+    own.saved = whole.saved;
+    own.is_plain = whole.what == What::leave && whole.near == What::leave;
+    own.changes = whole.what == What::leave ? 0 : 1;
+    if (whole.what != What::leave || own.cost < least_part * profile_.cost || !ask_alike(leaves)) return own;
+    std::map<std::uint64_t, std::vector<std::uint32_t>> by_size;
+    for (const std::uint32_t leaf : leaves) {
+      const Leaf& one = profile_.leaves[leaf];
+      if (one.has_more_sizes) return own;
+      if (one.populations.empty()) by_size[one.size].push_back(leaf);
+      for (const Population& part : one.populations) by_size[part.size].push_back(leaf);
+      if (by_size.size() > most_populations) return own;
+    }
+    if (by_size.size() < 2) return own;
+    std::vector<Piece> sized;
+    for (const auto& [size, some] : by_size) {
+      Piece piece = decided(some, depth, size);
+      // What a few blocks break, they may break in any size; but a size is known where a block is asked for.
+      const bool by_chance = whole.near != What::leave && piece.what != What::pool;
+      const bool has_size = piece.what != What::leave && piece.what != What::reserve && piece.what != What::rewindable;
+      if (!has_size || by_chance || piece.saved < least_part * profile_.cost) continue;
+      sized.push_back(std::move(piece));
+    }
+    if (sized.empty()) return own;
+    whole.near = What::leave;
+    for (Piece& piece : sized) {
+      whole.tally.lives -= piece.tally.lives;
+      whole.tally.cost -= piece.tally.cost;
+      whole.tally.realloc_cost -= piece.tally.realloc_cost;
+      own.saved += piece.saved;
+    }
+    whole.reason = reason_of(whole);
+    own.is_plain = false;
+    own.changes = static_cast<int>(sized.size());
+    if (whole.tally.lives == 0) own.pieces.clear();
+    std::move(sized.begin(), sized.end(), std::back_inserter(own.pieces));
+    return own;
   }
 
   /// Whether callers need other sizes than all of them together, so that each had better reserve its own.
@@ -340,8 +412,8 @@ class Chooser {
            std::any_of(parts.begin(), parts.end(), [&](const Piece& one) { return one.bytes * 3 <= all.bytes * 2; });
   }
 
-  Piece decided(Leaves leaves, std::size_t depth) const {
-    Piece piece = piece_of(leaves);
+  Piece decided(Leaves leaves, std::size_t depth, std::uint64_t size) const {
+    Piece piece = piece_of(leaves, size);
     const Judgement judgement(piece.tally, profile_, recording_.has_frames(), !piece.scope_function.empty());
     const Decision decision = judgement.decide();
     piece.what = decision.what;
@@ -407,7 +479,7 @@ class Chooser {
   /// place is one change.
   void merge(std::vector<Piece>& pieces) const {
     std::vector<Piece> merged;
-    std::map<std::tuple<What, std::string, Place, std::uint64_t>, std::size_t> alike;
+    std::map<std::tuple<What, std::string, Place, std::uint64_t, std::uint64_t>, std::size_t> alike;
     std::vector<std::size_t> arenas;
     for (Piece& piece : pieces) {
       std::size_t at = merged.size();
@@ -417,9 +489,9 @@ class Chooser {
         if (arena != arenas.end()) at = *arena;
         if (at == merged.size()) arenas.push_back(at);
       } else if (piece.what == What::temp_scope) {
-        at = alike.try_emplace({piece.what, piece.scope_function, {}, 0}, at).first->second;
+        at = alike.try_emplace({piece.what, piece.scope_function, {}, 0, piece.size}, at).first->second;
       } else if (piece.what == What::temp || piece.what == What::temp_job || piece.what == What::pool) {
-        at = alike.try_emplace({piece.what, "", place_of(piece), piece.bytes}, at).first->second;
+        at = alike.try_emplace({piece.what, "", place_of(piece), piece.bytes, piece.size}, at).first->second;
       }
       if (at == merged.size()) {
         merged.push_back(std::move(piece));
@@ -427,6 +499,7 @@ class Chooser {
       }
       Piece* const partner = &merged[at];
       if (partner->near != piece.near) partner->near = What::leave;
+      if (partner->asker != piece.asker) partner->asker = 0;
       if (piece.what == What::temp_scope) {
         if (partner->parts.empty()) partner->parts.push_back(*partner);
         partner->parts.push_back(piece);
@@ -504,8 +577,8 @@ std::vector<Context> contexts_of(const Profile& profile, const Recording& record
 }
 
 Choice choose(const Profile& profile, const Recording& recording, const Words& words,
-              const std::vector<Context>& contexts) {
-  return Chooser(profile, recording, words, contexts).run();
+              const std::vector<Context>& contexts, bool all) {
+  return Chooser(profile, recording, words, contexts).run(all);
 }
 
 std::vector<Piece> choose_wishes(const std::vector<Wish>& wishes, const Profile& profile, const Recording& recording,

@@ -23,15 +23,24 @@ struct Piece {
   std::vector<Context> contexts;          ///< that of its most expensive stack first
   std::string scope_function;             ///< temp_scope: where; also of a near miss
   std::uint64_t bytes = 0;                ///< pool: of a block; reserve: N
+  std::uint64_t size = 0;                 ///< only blocks that began with so many bytes; 0 is all
+  std::uint32_t asker = 0;                ///< the word of the standard library's function that all ask through; or 0
   std::uint32_t node = journal::no_node;  ///< its most expensive stack
   double saved = 0;                       ///< estimated ns
   Tally tally;
   std::vector<Piece> parts;  ///< temp_scope: what it was merged from; empty when from one
 };
 
+/// What a library of the system asks for on its own behalf: nobody but its authors can change that.
+struct Inside {
+  std::string module;
+  double cost = 0;  ///< estimated ns
+};
+
 struct Choice {
   std::vector<Piece> advised;  ///< the most saving first
   std::vector<Piece> left;     ///< the most expensive first
+  std::vector<Inside> inside;  ///< the most expensive first
 };
 
 /// Sorts the most saving first.
@@ -40,9 +49,9 @@ void rank(std::vector<Piece>& pieces);
 /// Contexts of the leaves of a profile, in their order.
 std::vector<Context> contexts_of(const Profile& profile, const Recording& recording, Words& words);
 
-/// Expected O(leaves * depth of contexts).
+/// Expected O(leaves * depth of contexts). With `all` also what libraries of the system ask for on their own behalf.
 Choice choose(const Profile& profile, const Recording& recording, const Words& words,
-              const std::vector<Context>& contexts);
+              const std::vector<Context>& contexts, bool all);
 
 /// A site and the change that the user wants there.
 struct Wish {

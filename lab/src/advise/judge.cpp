@@ -30,6 +30,20 @@ std::vector<std::uint64_t> name_hashes(const Recording& recording) {
   return hashes;
 }
 
+/// The pieces of a stack: one for its blocks of each of these sizes, and one for all others.
+struct Match {
+  std::uint32_t others = nobody;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> of_sizes;
+
+  std::uint32_t of(std::uint64_t size) const {
+    for (const auto& [one, piece] : of_sizes) {
+      if (one == size) return piece;
+    }
+    return others;
+  }
+  bool is_empty() const { return others == nobody && of_sizes.empty(); }
+};
+
 /// Which piece a stack belongs to: the one whose context goes furthest out.
 class Matcher {
  public:
@@ -39,30 +53,34 @@ class Matcher {
         std::uint32_t at = 0;
         for (const std::uint32_t word : context) {
           const auto [place, is_new] = next_.try_emplace({at, word}, static_cast<std::uint32_t>(nodes_.size()));
-          if (is_new) nodes_.push_back(nobody);
+          if (is_new) nodes_.emplace_back();
           at = place->second;
         }
-        nodes_[at] = piece;
+        if (pieces[piece].size == 0) {
+          nodes_[at].others = piece;
+        } else {
+          nodes_[at].of_sizes.emplace_back(pieces[piece].size, piece);
+        }
       }
     }
-    nodes_[0] = nobody;
+    nodes_[0] = {};
   }
 
-  std::uint32_t of(const Context& context) const {
+  Match of(const Context& context) const {
     std::uint32_t at = 0;
-    std::uint32_t piece = nobody;
+    Match match;
     for (const std::uint32_t word : context) {
       const auto next = next_.find({at, word});
       if (next == next_.end()) break;
       at = next->second;
-      if (nodes_[at] != nobody) piece = nodes_[at];
+      if (!nodes_[at].is_empty()) match = nodes_[at];
     }
-    return piece;
+    return match;
   }
 
  private:
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> next_;
-  std::vector<std::uint32_t> nodes_;  ///< its piece
+  std::vector<Match> nodes_;
 };
 
 class Judge final : public Listener {
@@ -86,19 +104,23 @@ class Judge final : public Listener {
 
   void begins(Life& life) override {
     const Node& node = of(life.node);
-    life.owner = node.piece;
+    life.owner = node.pieces.of(life.size);
     ++verdict_.lives;
     if (node.known) ++verdict_.known_lives;
     spend(life, cost::pair(life.size), life.frame);
-    if (node.piece == nobody) return;
-    Evidence& evidence = verdict_.pieces[node.piece];
-    Running& running = running_[node.piece];
+    if (life.owner == node.pieces.others) {
+      for (const auto& [unused, piece] : node.pieces.of_sizes) ++verdict_.pieces[piece].other_sizes;
+    }
+    if (life.owner == nobody) return;
+    Evidence& evidence = verdict_.pieces[life.owner];
+    Running& running = running_[life.owner];
     ++evidence.lives;
+    ++evidence.nodes[life.node];
     evidence.threads |= std::uint64_t{1} << std::min(life.thread, 63U);
     evidence.alignment = std::max(evidence.alignment, life.alignment);
     if (running.frame != life.frame && follower_->began_in_window(life.frame)) ++evidence.frames;
     running.frame = life.frame;
-    if (running.deaths != 0) close_group(node.piece);
+    if (running.deaths != 0) close_group(life.owner);
     if (running.live_blocks++ == 0 && is(life, What::temp_scope)) ++evidence.periods;
     evidence.peak_blocks = std::max(evidence.peak_blocks, running.live_blocks);
     running.live_bytes += life.size;
@@ -124,6 +146,7 @@ class Judge final : public Listener {
     if (end.freed && running.deaths != 0 && end.frame != running.death_frame && is_group(running)) {
       close_group(life.owner);
     }
+    if (end.node != journal::no_site) ++evidence.freed_at[recording_.labels->speaker_place(end.node)];
     evidence.most_frames_crossed = std::max(evidence.most_frames_crossed, end.frame - life.frame);
     if (end.freed && end.thread != life.thread) ++evidence.remote_frees;
     if (piece.near != What::leave) judge_as(piece.near, life, end, evidence.near);
@@ -153,7 +176,7 @@ class Judge final : public Listener {
 
  private:
   struct Node {
-    std::uint32_t piece = nobody;
+    Match pieces;
     std::int32_t scope_depth = -1;  ///< of the piece's function, on this stack; -1: it is not there
     bool known = false;             ///< the innermost function allocates in the first journal, too
     bool baseline = false;
@@ -188,11 +211,14 @@ class Judge final : public Listener {
     if (node.made) return node;
     node.made = true;
     const Context context = contexts_.of(index);
-    node.piece = matcher_.of(context);
+    node.pieces = matcher_.of(context);
     node.known = !context.empty() && context.front() < known_words_;
     node.baseline = options_.baseline != nullptr && options_.baseline->contains(hashes_[index]);
-    if (node.piece != nobody && !pieces_[node.piece].scope_function.empty()) {
-      node.scope_depth = depth_of(index, pieces_[node.piece].scope_function);
+    const std::uint32_t any = node.pieces.is_empty()         ? nobody
+                              : node.pieces.of_sizes.empty() ? node.pieces.others
+                                                             : node.pieces.of_sizes.front().second;
+    if (any != nobody && !pieces_[any].scope_function.empty()) {
+      node.scope_depth = depth_of(index, pieces_[any].scope_function);
     }
     return node;
   }
@@ -334,7 +360,7 @@ class Judge final : public Listener {
       case What::temp_job:
         return end.freed && crossed <= temp_job_frames;
       case What::pool:
-        return stride_of(life.largest) <= pieces_[life.owner].bytes && life.reallocations == 0;
+        return life.largest <= pieces_[life.owner].bytes && life.reallocations == 0;
       case What::rewindable:
         return end.freed && life.offset == running_[life.owner].generation;
       case What::reserve:

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -42,7 +43,10 @@ struct Evidence {
   std::uint64_t reverse_frees = 0;  ///< of the newest block of a temp region
   std::uint64_t region_bytes = 0;   ///< temp, temp_scope, rewindable: most in use; others: bytes of live blocks
   std::uint64_t peak_blocks = 0;
-  std::uint64_t periods = 0;  ///< scopes or groups
+  std::uint64_t periods = 0;                                  ///< scopes or groups
+  std::unordered_map<std::uint32_t, std::uint64_t> nodes;     ///< lives by the stack of the allocation
+  std::unordered_map<std::uint32_t, std::uint64_t> freed_at;  ///< lives by the label (Labels::all) that frees
+  std::uint64_t other_sizes = 0;  ///< lives of the same sites, where the advice is about one size
   std::uint32_t alignment = 16;
   double cost = 0;  ///< estimated ns
   double worst_frame_cost = 0;

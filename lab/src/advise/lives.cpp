@@ -189,7 +189,8 @@ void Follower::release(const Event& event) {
   const std::uint32_t index = take(event.block);
   Life& life = lives_[index];
   if (life.counts) {
-    End end{.ns = event.time_ns, .thread = event.thread, .frame = frame_, .freed = true, .place = {}};
+    End end{
+        .ns = event.time_ns, .thread = event.thread, .frame = frame_, .freed = true, .node = event.site, .place = {}};
     if (event.site != journal::no_site) {
       end.place = own_place(life.node, event.site);
       end.same_call = end.place.function != sites::SharedFunction::none && event.thread == life.thread &&

@@ -37,9 +37,10 @@ struct End {
   std::uint64_t ns = 0;
   std::uint32_t thread = 0;
   std::uint32_t frame = 0;
-  bool freed = false;                  ///< false: alive where the window ends
-  sites::SharedFunction::Place place;  ///< the function that allocation and free share
-  bool same_call = false;              ///< that function had not returned in between, as far as the stacks tell
+  bool freed = false;                     ///< false: alive where the window ends
+  std::uint32_t node = journal::no_site;  ///< stack of the free
+  sites::SharedFunction::Place place;     ///< the function that allocation and free share
+  bool same_call = false;                 ///< that function had not returned in between, as far as the stacks tell
 };
 
 /// A part of a journal: lives that begin from `from_ns` on; those that go on at `to_ns` count as alive.

@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   app.add_option("--on", options.on, "another recording of the program, to judge the advice");
   app.add_option("--routes", options.routes, "write which blocks the advice covers, for a replay");
   app.add_option("--apply", wishes, "SITE=KIND: judge this instead of advising");
+  app.add_flag("--all", options.all, "advise what libraries of the system allocate for themselves, too");
   app.add_flag("--progress", progress, "write lines 'progress FRACTION TEXT' to standard error");
   return command::run(app, argc, argv, [&] {
     for (const std::string& wish : wishes) options.wishes.push_back(wish_of(wish));

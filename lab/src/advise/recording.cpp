@@ -110,9 +110,16 @@ void find_own(Recording& recording) {
     }
   }
   recording.own.resize(nodes.size());
+  recording.asks_alone.resize(nodes.size());
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const std::uint32_t above = nodes[i].parent == journal::no_node ? journal::no_node : recording.own[nodes[i].parent];
-    recording.own[i] = is_own[nodes[i].frame] ? i : above;
+    const std::uint32_t caller = nodes[i].parent;
+    const std::uint32_t frame = nodes[i].frame;
+    const auto of_frame = labels.of_frame(frame);
+    const bool only_wraps =
+        frames[frame].module == journal::end_marker ||
+        std::all_of(of_frame.begin(), of_frame.end(), [&](const auto& one) { return labels.wraps(one.function); });
+    recording.own[i] = is_own[frame] ? i : caller == journal::no_node ? journal::no_node : recording.own[caller];
+    recording.asks_alone[i] = only_wraps ? caller != journal::no_node && recording.asks_alone[caller] : !is_own[frame];
   }
 }
 
@@ -164,6 +171,12 @@ void find_growths(Recording& recording, const journal::Progress& progress) {
 
 }  // namespace
 
+bool Recording::plays_at(std::uint64_t time_ns) const {
+  const auto next = std::upper_bound(phases.begin(), phases.end(), time_ns,
+                                     [](std::uint64_t wanted, const auto& phase) { return wanted < phase.first; });
+  return next != phases.begin() && std::prev(next)->second;
+}
+
 bool Recording::is_growth(std::uint32_t event) const {
   const auto found = std::lower_bound(growths.begin(), growths.end(), event,
                                       [](const Growth& one, std::uint32_t wanted) { return one.allocation < wanted; });
@@ -187,10 +200,12 @@ Recording load(const std::string& path, const journal::Progress& progress) {
   recording.path = path;
   journal::FrameMarks marks;
   bool has_sites = false;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> phases;  // begin, name
   journal::for_each_event(*source, progress, [&](const Event& event) {
     marks.add(event);
     if (journal::gives_block(event.kind)) ++recording.allocations;
     has_sites |= event.site != journal::no_site;
+    if (event.kind == Kind::phase_mark) phases.emplace_back(event.time_ns, event.tag);
     ++recording.events;
     recording.duration_ns = event.time_ns;
   });
@@ -203,6 +218,10 @@ Recording load(const std::string& path, const journal::Progress& progress) {
   }
   std::tie(recording.frame_thread, recording.marks) = marks.most();
   recording.header = source->header();
+  for (const auto& [begin_ns, name] : phases) {
+    recording.phases.emplace_back(begin_ns, recording.header.names[name] == "play");
+    recording.names_play |= recording.phases.back().second;
+  }
   recording.notes.assign(source->notes().begin(), source->notes().end());
   recording.stacks = std::make_unique<journal::Stacks>();
   journal::copy_tables(source->stacks(), *recording.stacks);
@@ -240,6 +259,15 @@ std::uint32_t Contexts::function_word(const sites::Label& label) {
   return place->second;
 }
 
+std::uint32_t Contexts::asker_word(std::uint32_t function) {
+  const auto [place, is_new] = askers_.try_emplace(function, 0);
+  if (is_new) {
+    place->second = words_.intern(
+        {.function = recording_.labels->text(function), .file = {}, .module = {}, .is_place = true, .is_asker = true});
+  }
+  return place->second;
+}
+
 std::uint32_t Contexts::place_word(const sites::Label& label, std::uint32_t frame) {
   const std::uint64_t key = label.line != 0 ? std::uint64_t{label.function} << 32 | label.line
                                             : std::uint64_t{label.function} << 32 | 1U << 31 | frame;
@@ -264,16 +292,18 @@ Context Contexts::of(std::uint32_t node) {
   const sites::Label* innermost = nullptr;
   std::uint32_t innermost_frame = 0;
   bool wants_own = recording_.own[node] != journal::no_node;
+  std::uint32_t asker = 0;  // the outermost that only hands the block on
   for (; node != journal::no_node && (functions < most_functions || wants_own); node = nodes[node].parent) {
     const std::uint32_t frame = nodes[node].frame;
     if (recording_.stacks->frames()[frame].module == journal::end_marker) break;
     for (const sites::Label& label : labels.of_frame(frame)) {
       if (innermost == nullptr) std::tie(innermost, innermost_frame) = std::pair(&label, frame);
+      if (labels.wraps(label.function) && functions == 0) asker = label.function;
       if (labels.wraps(label.function) || (functions >= most_functions && !wants_own)) continue;
       wants_own = wants_own && recording_.foreign[label.function];
       context.push_back(function_word(label));
       context.push_back(place_word(label, frame));
-      ++functions;
+      if (functions++ == 0 && asker != 0) context.push_back(asker_word(asker));
     }
   }
   if (context.empty() && innermost != nullptr) {

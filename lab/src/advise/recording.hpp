@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "journal/event.hpp"
@@ -42,9 +43,14 @@ struct Recording {
   std::vector<bool> starts_program;   ///< by node: the C library's function that calls main()
   std::vector<std::uint32_t> own;     ///< by node: itself or its nearest caller that the program can change, or no_node
   std::vector<bool> foreign;          ///< by text of Labels: a function of a library of the system
-  std::vector<Growth> growths;        ///< of chains of two and more, in the order of their allocations
+  std::vector<bool> asks_alone;       ///< by node: a library of the system asks for the block on its own behalf
+  std::vector<std::pair<std::uint64_t, bool>> phases;  ///< that the program named: begin (ns), and whether it is "play"
+  bool names_play = false;
+  std::vector<Growth> growths;  ///< of chains of two and more, in the order of their allocations
   std::vector<std::string> notes;
 
+  /// Whether the program named what goes on then "play".
+  bool plays_at(std::uint64_t time_ns) const;
   bool has_frames() const { return frame_thread != no_thread; }
   /// Whether the event is the allocation of a Growth. O(log n).
   bool is_growth(std::uint32_t event) const;
@@ -63,6 +69,7 @@ struct Word {
   std::uint64_t place = 0;  ///< line, or the address in the module where lines are not known
   bool is_place = false;
   bool is_address = false;
+  bool is_asker = false;    ///< the standard library's function that the one before calls for the block
   bool is_foreign = false;  ///< a function of a library of the system
 };
 
@@ -79,6 +86,9 @@ class Words {
   std::unordered_map<std::string, std::uint32_t> index_;
 };
 
+/// The innermost function is followed by its line, and that by the standard library's function through which it asks,
+/// where there is one: one line may ask by several. Then come its callers, each with its line.
+///
 /// A context has at most so many functions, and as many lines. It has more where all of them belong to a library of the
 /// system: the function of the program that calls it is in the context.
 inline constexpr std::size_t most_functions = 8;
@@ -92,12 +102,14 @@ class Contexts {
 
  private:
   std::uint32_t function_word(const sites::Label& label);
+  std::uint32_t asker_word(std::uint32_t function);
   std::uint32_t place_word(const sites::Label& label, std::uint32_t frame);
 
   const Recording& recording_;
   Words& words_;
   std::unordered_map<std::uint64_t, std::uint32_t> functions_;
   std::unordered_map<std::uint64_t, std::uint32_t> places_;
+  std::unordered_map<std::uint32_t, std::uint32_t> askers_;
 };
 
 }  // namespace blockyard::advise

@@ -13,17 +13,17 @@
 
 namespace blockyard::advise {
 
-/// How often sizes occur: a few exactly, the rest together.
+/// How often sizes occur that need the same stride: a few strides exactly, the rest together.
 class Sizes {
  public:
-  void add(std::uint64_t stride, std::uint64_t count = 1);
+  void add(std::uint64_t size, std::uint64_t count = 1);
   void add(const Sizes& other);
-  std::uint64_t top() const;  ///< the most frequent
+  std::uint64_t top() const;  ///< the largest size of the most frequent stride
   std::uint64_t top_count() const;
 
  private:
   struct One {
-    std::uint64_t stride = 0;
+    std::uint64_t largest = 0;  ///< size
     std::uint64_t count = 0;
   };
   std::array<One, 4> known_{};
@@ -92,18 +92,30 @@ struct Tally {
   std::uint64_t decided() const { return lives - undecided; }
 };
 
+/// The lives of a call stack that began with one size. Blocks of one stack and different sizes may be different things
+/// with different fates.
+struct Population {
+  std::uint64_t size = 0;
+  Tally tally;
+};
+/// A stack that asks for more sizes asks for whatever it likes: they tell nothing.
+inline constexpr std::size_t most_populations = 8;
+
 /// A call stack that allocates.
 struct Leaf {
   std::uint32_t node = 0;
   std::uint32_t scope_function = sites::SharedFunction::none;  ///< a text of Labels; where a scope would hold all
   std::uint32_t scope_depth = ~0U;                             ///< its place on the stack, counted from the root
+  std::uint64_t size = 0;                                      ///< of the first life
   Tally tally;
+  std::vector<Population> populations;  ///< empty while all lives begin with one size
+  bool has_more_sizes = false;          ///< than most_populations
 };
 
 struct Profile {
   std::vector<Leaf> leaves;
   double cost = 0;                   ///< of all lives, estimated ns
-  double worst_frame_cost = 0;       ///< of the frame thread
+  double worst_frame_cost = 0;       ///< of the frame thread, of frames that do not load
   std::uint32_t worst_frame = 0;     ///< 0 is none
   std::uint64_t worst_frame_ns = 0;  ///< its first allocation
   std::uint32_t frames = 0;

@@ -19,7 +19,7 @@ def page(report: dict[str, Any]) -> str:
         where = text.place(advice["where"])
         said += [f"In `{advice['where']['function']}`" + (f", {where}." if where else "."), ""]
         said += [f"- {sentence}" for sentence in text.evidence(report, advice)]
-        said += ["", "```cpp", *code.cpp(advice).splitlines(), "```"]
+        said += ["", "```c" if code.is_c(advice) else "```cpp", *code.native(advice).splitlines(), "```"]
         if report["dotnet"]:
             said += ["", "```csharp", *code.csharp(advice).splitlines(), "```"]
     near = [site for site in report["leave"] if site["near"]]

@@ -15,7 +15,7 @@ import numpy as np
 from blockyard import __version__, allocators, terminal
 from blockyard.advise import tool
 from blockyard.allocators import Choice
-from blockyard.analysis import figures, frames, noise, sections, timeline
+from blockyard.analysis import cuts, figures, frames, noise, sections
 from blockyard.analysis.latency import P50, P99
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.analysis.totals import Untimed
@@ -182,7 +182,7 @@ def read(folder: Path, fps: float | None = None) -> list[Gain]:
     measured = [section.allocators[0] for section in found]
     # One floor for all variants, as for all allocators of a report.
     floors = tuple(min(one.floors_ns[part] for one in measured) for part in range(2))
-    cut = frames.cut(found[0], timeline.read(found[0]), fps)
+    cut = cuts.of(found[0], fps)
     groups = {entry["name"]: tuple(entry["groups"]) for entry in campaign.journals}
     by_frame = [_by_frame(replace(one, floors_ns=floors), cut) for one in measured]
     known = [_known(replace(one, floors_ns=floors), times) for one, times in zip(measured, by_frame, strict=True)]
@@ -212,11 +212,13 @@ def _gain(
     return Gain(name, groups, by_frame.shape[1], **named, routes=routes)  # type: ignore[arg-type]
 
 
-def _by_frame(runs: AllocatorRuns, cut: frames.FrameCut | frames.NoFrames) -> np.ndarray:
-    """Allocator time, [repeat, frame], in ns, with the ends of temp memory."""
+def _by_frame(runs: AllocatorRuns, how: cuts.Cuts) -> np.ndarray:
+    """Allocator time, [repeat, frame], in ns, with the ends of temp memory. Without the frames of loading, as in the
+    report."""
+    cut = how.frames
     if not isinstance(cut, frames.FrameCut) or not cut.frames:
         return np.zeros((len(runs.runs), 0))
-    return _totals(runs).frames(cut.edges, cut.thread)
+    return _totals(runs).frames(cut.edges, cut.thread)[:, how.frames_in(how.judged_phase)]
 
 
 def _known(runs: AllocatorRuns, by_frame: np.ndarray) -> dict[str, noise.Figure]:

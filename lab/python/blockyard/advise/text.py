@@ -3,10 +3,10 @@
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from blockyard.advise import code
+from blockyard.advise.worth import worth
 from blockyard.analysis import noise
 from blockyard.counted import counted, listed
 from blockyard.durations import duration, moment, span
@@ -23,6 +23,8 @@ _EXAMPLES = 3
 _FUNCTIONS = 5
 """So many of a stack tell it."""
 _LONGEST_NAME = 60
+_LEAST_STAKE = 0.01
+"""Less of a frame and of the run is not worth a programmer's day."""
 
 _WHY_LEFT = {
     "long_lived": "its blocks live long, as the program's own data does",
@@ -54,15 +56,53 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 
 def answer(report: dict[str, Any]) -> str:
-    """One sentence: what to change and what it is worth."""
+    """What allocation costs at all; what to change and what it is worth; and what others would have to change."""
+    return " ".join(filter(None, [_stake(report), _what_to_change(report), _inside(report)]))
+
+
+def _stake(report: dict[str, Any]) -> str:
+    """The share of a frame and of the run that allocation takes: no change can save more."""
+    plain = (report.get("measured") or {}).get("plain")
+    seconds = report["duration_ns"] / 1e9
+    spent, worst = report["estimated_ns"], report["estimated_worst_frame_ns"]
+    if plain:
+        begin, end = report["measured"]["from_s"], report["measured"]["to_s"]
+        seconds = seconds if begin is None else end - begin
+        spent = plain["timed_ns"]["value"]
+        worst = plain["worst_ns"]["value"] if report["marked_frames"] and plain["worst_ns"] else 0
+    of_run = spent / 1e9 / seconds if seconds else 0.0
+    of_frame = worst * report["fps"] / 1e9
+    shares = [f"{percent(of_frame, 1)} of the worst frame at {report['fps']:g} per second"] if worst else []
+    shares += [f"{percent(of_run, 1)} of the run"] if seconds else []
+    if not shares:
+        return ""
+    nothing = ": nothing to gain here" if max(of_run, of_frame) < _LEAST_STAKE else ""
+    return f"Allocation takes {listed(shares)}{'' if plain else ' (estimated)'}{nothing}."
+
+
+def _what_to_change(report: dict[str, Any]) -> str:
     if not report["advice"]:
         return "No change is worth making: no site's blocks have one lifetime or one size that would save time."
     said = _measured_answer(report)
     if said:
         return said
-    best = sorted(report["advice"], key=_worth(report), reverse=True)[:_IN_ANSWER]
+    best = report["advice"][:_IN_ANSWER]
     saved, whole, out_of = _gained(report, best)
     return f"{_changes(len(best))} {percent(saved, whole)} of the allocator time out of {out_of}: {_names(best)}."
+
+
+def _inside(report: dict[str, Any]) -> str:
+    """What libraries ask for on their own behalf is not for the program's authors to change."""
+    modules = report["inside"]
+    cost = sum(one["cost_ns"] for one in modules)
+    if cost < _LEAST_STAKE * report["estimated_ns"] or not cost:
+        return ""
+    share = percent(cost, report["estimated_ns"])
+    names = [one["module"] for one in modules[:_IN_ANSWER]]
+    more = len(modules) - len(names)
+    inside = listed([*names, f"{more} more"] if more else names)
+    whose = "its" if len(modules) == 1 else "their"
+    return f"{share} of the allocator time is inside {inside}, which only {whose} authors can change; --all shows it."
 
 
 def _measured_answer(report: dict[str, Any]) -> str:
@@ -77,14 +117,18 @@ def _measured_answer(report: dict[str, Any]) -> str:
         share, out_of = gains[0]
         but = f", but {losses[0][1]} takes {losses[0][0]} longer" if losses else ""
         took = f"{_changes(len(chosen))} {share} of the allocator time out of {out_of}{but}"
-        return f"{took} (measured by replay): {_names(chosen)}."
+        return f"{took} (measured by replay{_window(result)}): {_names(chosen)}."
     if losses:
         longer = f"{losses[0][1]} takes {losses[0][0]} longer"
         return f"Leave these allocations as they are: in replays with them changed {longer}. {_names(chosen)}."
     return (
-        f"Replays show no gain of these changes beyond the noise ({result['repeats']} repeats, {result['allocator']}): "
-        f"{_names(chosen)}."
+        f"Replays{_window(result)} show no gain of these changes beyond the noise ({result['repeats']} repeats, "
+        f"{result['allocator']}): {_names(chosen)}."
     )
+
+
+def _window(result: dict[str, Any]) -> str:
+    return "" if result["from_s"] is None else f" of {result['from_s']:.1f} to {result['to_s']:.1f} s"
 
 
 def gained(report: dict[str, Any], advice: dict[str, Any]) -> str:
@@ -158,18 +202,12 @@ def measured(report: dict[str, Any]) -> list[str]:
     return said
 
 
-def _worth(report: dict[str, Any]) -> Callable[[dict[str, Any]], float]:
-    key = "worst_frame_saved_ns" if report["estimated_worst_frame_ns"] else "saved_ns"
-    return lambda advice: advice["estimate"][key]
-
-
 def _gained(report: dict[str, Any], chosen: list[dict[str, Any]]) -> tuple[float, float, str]:
     """Time saved by these changes, out of how much, and where."""
-    saved = sum(map(_worth(report), chosen))
-    if report["estimated_worst_frame_ns"]:
+    if saved := sum(worth(report)(advice)[0] for advice in chosen):
         where = f"the worst frame (at {moment(report['worst_frame_ns'])}; estimated)"
         return saved, report["estimated_worst_frame_ns"], where
-    return saved, report["estimated_ns"], "the program (estimated)"
+    return sum(worth(report)(advice)[1] for advice in chosen), report["estimated_ns"], "the program (estimated)"
 
 
 def change(advice: dict[str, Any], longest_name: int = _LONGEST_NAME) -> str:
@@ -183,7 +221,8 @@ def change(advice: dict[str, Any], longest_name: int = _LONGEST_NAME) -> str:
         return f"a rewindable arena for {where}"
     if advice["what"] == "keep":
         return f"keep the buffer of {where}"
-    return f"{kind(advice)} in {where}"
+    only = f" for blocks of {counted(advice['size'], 'byte')}" if advice["size"] else ""
+    return f"{kind(advice)}{only} in {where}"
 
 
 def kind(advice: dict[str, Any]) -> str:
@@ -223,23 +262,12 @@ def periods(report: dict[str, Any]) -> float:
 
 
 def _explained(report: dict[str, Any]) -> str:
-    worst, budget = "", ""
+    worst = ""
     if report["estimated_worst_frame_ns"]:
-        spent, frame_ns = report["estimated_worst_frame_ns"], 1e9 / report["fps"]
-        worst = ", worst: of that of the worst frame"
-        budget = (
-            f" The worst frame spends {duration(spent)} in the allocator, {percent(spent, frame_ns)} of a frame at "
-            f"{report['fps']:g} per second."
-        )
-    elif report["duration_ns"]:
-        spent = report["estimated_ns"] / (report["duration_ns"] / 1e9)
-        budget = (
-            f" The program spends {duration(spent)} of each second in the allocator, {percent(spent, 1e9)}: no change "
-            "can save more."
-        )
+        worst = f", worst: of that of the worst frame that does not load, at {moment(report['worst_frame_ns'])}"
     return (
         f"share: of all allocator time{worst}. memory: most that the change holds at once. "
-        f"The times are estimates from typical costs of a call, not measurements.{budget}"
+        "These times are estimates from typical costs of a call, not measurements."
     )
 
 
@@ -249,7 +277,7 @@ def _item(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     said = _wrapped(f"{head}  {where}".rstrip(), indent="   ")
     for sentence in evidence(report, advice):
         said += _wrapped(sentence, "   ", "   ")
-    said += [f"     {line}" for line in code.cpp(advice).splitlines()]
+    said += [f"     {line}" for line in code.native(advice).splitlines()]
     if report["dotnet"]:
         said += ["   In C#:"] + [f"     {line}" for line in code.csharp(advice).splitlines()]
     return said
@@ -277,6 +305,7 @@ def evidence(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     said = [f"Allocates: {'; '.join([*map(_stack, contexts[:_EXAMPLES]), *more])}."]
     said += _foreign(advice["where"])
     said.append(_seen(advice))
+    said += _around(advice)
     held = advice["held"]
     if held["broken"]:
         verb = "breaks it and stays" if held["broken"] == 1 else "break it and stay"
@@ -287,6 +316,33 @@ def evidence(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     for journal, other in zip(report["on"], advice["on"], strict=True):
         said.append(_on(journal["journal"], other))
     return said
+
+
+def _around(advice: dict[str, Any]) -> list[str]:
+    """What else has to change: the function that asks in this one's name, its callers, and where the blocks end."""
+    said = []
+    here = function(advice["where"])
+    if asks := advice.get("asks"):
+        name = function(asks)
+        others = f", which asks for {counted(advice['serves'], 'block')} elsewhere as well" if advice["serves"] else ""
+        said.append(
+            f"{here} asks through {name} ({place(asks)}){others}: let it take the memory or the allocator from its "
+            "caller."
+        )
+    elif advice["what"] != "temp_scope" and advice["callers"]["places"]:
+        them = "; what it does changes for all of them" if advice["callers"]["all"] > 1 else ""
+        said.append(f"{here} is called at {_places(advice['callers'])}{them}.")
+    if advice["what"] in ("pool", "temp_job", "keep") and advice["freed_at"]["places"]:
+        said.append(f"The blocks are freed at {_places(advice['freed_at'])}: change both.")
+    if others := advice["evidence"]["other_sizes"]:
+        said.append(f"{counted(others, 'block')} of other sizes, asked for at the same place, stay where they are.")
+    return said
+
+
+def _places(found: dict[str, Any]) -> str:
+    named = [f"{place(one)} ({function(one)})" for one in found["places"]]
+    more = found["all"] - len(named)
+    return listed([*named, counted(more, "further place")] if more else named)
 
 
 def _foreign(where: dict[str, Any]) -> list[str]:
@@ -317,7 +373,11 @@ def _seen(advice: dict[str, Any]) -> str:
         threads = f", {seen['remote_frees']:,} of them by another thread" if seen["remote_frees"] else ""
         return f"{blocks} are freed {when}{threads}."
     if what == "pool":
-        return f"{blocks} of one size come and go; at most {seen['peak_blocks']:,} live at once."
+        through = f" through {shortened(spoken(advice['asker']), _LONGEST_NAME)}" if advice.get("asker") else ""
+        return (
+            f"{blocks} of {counted(advice['bytes'], 'byte')}{through} come and go; at most {seen['peak_blocks']:,} "
+            "live at once."
+        )
     if what == "rewindable":
         return f"{blocks} die together in {counted(seen['periods'], 'group')}."
     if what == "reserve":

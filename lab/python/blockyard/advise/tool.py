@@ -9,6 +9,7 @@ from typing import Any
 
 from blockyard import journal_tool, native
 from blockyard.advise import markdown
+from blockyard.advise.worth import worth
 from blockyard.campaign import document
 from blockyard.errors import UserError
 from blockyard.files import whole_text
@@ -40,10 +41,16 @@ def wishes(texts: Sequence[str]) -> list[str]:
     return found
 
 
-def analyse(journal: Path, on: Sequence[Path], applied: Sequence[str], routes: Path) -> dict[str, Any]:
-    """What blockyard-advise says. It writes `routes`."""
-    given = native.arguments({"--routes": routes, "--on": on, "--apply": applied})
-    return json.loads(journal_tool.run("blockyard-advise", [journal, *given]))
+def analyse(
+    journal: Path, on: Sequence[Path], applied: Sequence[str], routes: Path, everything: bool = False
+) -> dict[str, Any]:
+    """What blockyard-advise says, the change first that saves most of the worst frame. It writes `routes`."""
+    given = native.arguments({"--routes": routes, "--on": on, "--apply": applied, "--all": everything})
+    report = json.loads(journal_tool.run("blockyard-advise", [journal, *given]))
+    report["advice"].sort(key=worth(report), reverse=True)
+    for number, advice in enumerate(report["advice"], start=1):
+        advice["id"] = number
+    return report
 
 
 class Folder:
@@ -92,7 +99,7 @@ class Folder:
             self.path = self.final
 
 
-_MEMBERS = {"advice", "leave", "estimated_ns", "frames", "request"}
+_MEMBERS = {"advice", "leave", "inside", "estimated_ns", "frames", "request"}
 _OF_SITE = {"what", "where", "contexts", "evidence", "estimate"}
 
 
@@ -109,7 +116,7 @@ def read(folder: Path) -> dict[str, Any]:
         raise UserError(f"{path} can't be read: {error.strerror or error}") from None
     except (ValueError, LookupError, TypeError, AttributeError):
         raise UserError(f"{path} is no advice of this version; write it again by 'blockyard advise'") from None
-    return report
+    return report | {"folder": str(folder)}
 
 
 def _is_whole(report: dict[str, Any]) -> bool:

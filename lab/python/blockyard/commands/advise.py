@@ -48,6 +48,7 @@ Examples:
     show_default=True,
     help="How many changes are replayed: each alone, and all of them together.",
 )
+@click.option("--all", "everything", is_flag=True, help="Advise what libraries of the system allocate as well.")
 @click.option("--no-replay", is_flag=True, help="Estimate the gain only.")
 @click.option(
     "-o", "--output", type=options.OutputFolder(), default="advice", show_default=True, help="The folder to write."
@@ -59,6 +60,7 @@ def command(
     fps: float,
     applied: tuple[str, ...],
     top: int,
+    everything: bool,
     no_replay: bool,
     output: Path,
     as_json: bool,
@@ -76,12 +78,14 @@ def command(
         "sha256": [sha256(one) for one in (journal, *on)],
         "on": [str(one.resolve()) for one in on],
         "apply": wanted,
+        "all": everything,
         "fps": fps,
     }
     with tool.Folder(output, request) as folder:
         report = folder.begun
         if report is None:
-            report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES) | {"fps": fps, "request": request}
+            report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES, everything)
+            report |= {"fps": fps, "request": request}
             folder.write(report)
         if report["advice"] and not no_replay:
             from blockyard.advise import measure  # here, as it brings numpy along, which the rest does not need

@@ -22,7 +22,6 @@ from blockyard.analysis.sites import NONE, Sites
 from blockyard.analysis.stack_cells import Cells, Stacked
 from blockyard.analysis.stack_tree import Tree
 from blockyard.report.page import changes
-from blockyard.report.page.changes import Changes
 from blockyard.report.page.pack import packed
 
 MISSING = (
@@ -77,7 +76,7 @@ def prepare(
     if found is None or not members:
         return None
     seen = _Seen(section, found, end_ns)
-    change = seen.changes(found, Changes(advised, found)) if advised else None
+    change = seen.changes(changes.of_events(advised)) if advised else None
     slow, slow_ns = _slow(found, seen, members)
     weights = np.stack([*seen.weights(found), slow_ns])
     grown = stack_tree.Grown(found, weights, slow, skip)
@@ -127,15 +126,15 @@ class _Seen:
     def free(self) -> np.ndarray:
         return self.stacked.rows["kind"] == FREE
 
-    def changes(self, found: Sites, of: Changes) -> np.ndarray:
+    def changes(self, of_events: np.ndarray) -> np.ndarray:
         """Of each event the change that its block belongs to: a free has that of its allocation."""
         pair = np.zeros(0, np.uint32) if self.pair is None else self.pair
         source = self.event.copy()
         known = self.free & (source < len(pair))
         source[known] = pair[source[known]]
-        leaf = stack_tree.leaves(found, source)
-        leaf[self.free & ~known] = len(found.parent)
-        return of.of_nodes(np.flatnonzero(np.bincount(leaf)))[leaf]
+        found = of_events[np.minimum(source, len(of_events) - 1)]
+        found[self.free & ~known] = 0
+        return found
 
     def weights(self, found: Sites) -> list[np.ndarray]:
         """The figures that a node has to have much of to be shown."""
