@@ -54,6 +54,15 @@ def test_the_c_code_compiles_as_c_and_as_older_cpp(tmp_path, what, standard):
         compile_body(tmp_path, [*lines, "using std::free;"] if what == "reserve" else lines, "c++", "-std=gnu++17")
 
 
+def test_cpp_headers_tell_an_older_standard_what_they_need(tmp_path):
+    source = tmp_path / "old.cpp"
+    source.write_text("#include <blockyard/static_block_allocator.hpp>\n")
+    compiler = os.environ.get("CXX") or shutil.which("c++")
+    command = [compiler, "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'library' / 'include'}", source]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "Blockyard's C++ headers need C++20" in done.stderr
+
+
 def test_the_language_is_that_of_the_file_or_of_the_names():
     assert code.is_c(advice("pool", "client.c")) and not code.is_c(advice("pool", "client.cc"))
     nameless = advice("pool", "", contexts=[[{"function": "net_send"}, {"function": "main"}]])

@@ -57,8 +57,7 @@ def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
     if len(files) < len(modules):
         said.append(
             "Code that was compiled while the program ran has addresses instead of names; a perf map names it: record "
-            "with node --perf-basic-prof, DOTNET_PerfMapEnabled=1, or java -XX:+UnlockDiagnosticVMOptions "
-            "-XX:+DumpPerfMapAtExit."
+            ".NET with DOTNET_PerfMapEnabled=1. Stacks of JavaScript and Java end there."
         )
     return " ".join(said)
 
