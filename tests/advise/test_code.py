@@ -99,7 +99,12 @@ def test_nodes_of_a_container_get_the_librarys_allocator(tmp_path, asker, name):
     lines = code.cpp(advice("pool", asker=asker)).splitlines()
     assert ("blockyard::allocator<" in "\n".join(lines)) == bool(name)
     if name:
-        uses = ["#include <cstddef>", "using Key = int;", "using Value = int;", "using std::size_t;"]
+        uses = [
+            "#include <cstddef>",
+            "using Key [[maybe_unused]] = int;",
+            "using Value [[maybe_unused]] = int;",
+            "using std::size_t;",
+        ]
         compile_body(tmp_path, [*uses, *lines, "(void)nodes;"], "c++", "-std=c++20")
 
 

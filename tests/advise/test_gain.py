@@ -7,6 +7,7 @@ import time
 import pytest
 from played import Game, advise, blockyard, play, started
 
+from blockyard import terminal
 from blockyard.advise import measure, text
 from blockyard.advise.measure import Figure, Gain
 
@@ -38,9 +39,7 @@ def test_a_gain_beyond_the_intervals_is_the_answer_and_ranks(report):
     plain = measured("plain", (), (1000, 900, 1100), 5000)
     alone = [measured("group-0", (0,), (900, 800, 1000), 4800), measured("group-1", (1,), (500, 400, 600), 4000)]
     measure.put(report, [plain, *alone, measured("together", (0, 1), (400, 300, 500), 3000)])
-    assert text.answer(report).startswith(
-        "Two changes take 60 % of the allocator time out of the worst frame (measured"
-    )
+    assert "Two changes take 60 % of the allocator time out of the worst frame (measured" in text.answer(report)
     assert [(advice["group"], advice["id"]) for advice in report["advice"]] == [(1, 1), (0, 2)]
     rows = "\n".join(text.measured(report))
     assert "together" in rows and "300 to 500 ns" in rows
@@ -49,7 +48,7 @@ def test_a_gain_beyond_the_intervals_is_the_answer_and_ranks(report):
 def test_a_gain_within_the_noise_is_not_claimed(report):
     plain = measured("plain", (), (1000, 500, 1100), 5000)
     measure.put(report, [plain, measured("group-0", (0,), (900, 800, 1000), 5000)])
-    assert text.answer(report).startswith("Replays show no gain")
+    assert " Replays show no gain" in text.answer(report)
 
 
 def test_a_loss_beyond_the_intervals_is_not_kept_quiet(report):
@@ -57,7 +56,7 @@ def test_a_loss_beyond_the_intervals_is_not_kept_quiet(report):
     measure.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 15000)])
     assert "out of the worst frame, but the whole replay takes 200 % longer" in text.answer(report)
     measure.put(report, [plain, measured("group-0", (0,), (1000, 900, 1100), 15000)])
-    assert text.answer(report).startswith("Leave these allocations as they are: in replays")
+    assert " Leave these allocations as they are: in replays" in text.answer(report)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +79,13 @@ def test_a_short_game_is_replayed_with_and_without_each_change(tmp_path):
     assert report == json.loads((out / "advice.json").read_text())
     again = blockyard("advise", path, "-o", out)
     assert again.returncode == 1 and "exists already" in again.stderr
+
+
+def test_a_log_is_told_that_work_goes_on(monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "_QUIET_S", 0)
+    with terminal.reading_bar() as tell:
+        tell(0.5, "replaying, 3 of 6")
+    assert capsys.readouterr().err == "blockyard: replaying, 3 of 6, 50 %\n"
 
 
 def test_an_interrupted_measurement_goes_on(tmp_path):
@@ -105,7 +111,7 @@ def test_where_no_frame_is_marked_the_whole_replay_is_the_answer(report):
     report["marked_frames"] = False
     plain = measured("plain", (), (1000, 900, 1100), 5000)
     measure.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 4000)])
-    assert text.answer(report).startswith("One change takes 20 % of the allocator time out of the whole replay")
+    assert " One change takes 20 % of the allocator time out of the whole replay" in text.answer(report)
 
 
 def test_ctrl_c_in_the_replays_says_how_to_go_on(tmp_path):

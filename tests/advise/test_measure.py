@@ -64,6 +64,18 @@ def test_each_group_is_measured_alone_and_all_together_beside_the_plain_replay(t
     assert 0 < temp.routes[0]["region_peak_bytes"] <= 16 << 10
 
 
+def test_frames_of_loading_do_not_count(tmp_path: Path) -> None:
+    path, routes = game(tmp_path)
+    signature, *lines = path.read_text().splitlines()
+    half = [place for place, line in enumerate(lines) if line.startswith("# frame ")][FRAMES // 2 - 1]
+    thread, time = lines[half].split()[2:4]
+    names = ["# name load", "# name play", f"# phase 1 {thread} 0"]
+    lines = [signature, *names, *lines[:half], f"# phase 2 {thread} {time}", *lines[half:]]
+    path.write_text("\n".join(lines) + "\n")
+    (plain,) = measure.measure(path, routes, (), folder=tmp_path / "replays", repeats=2)
+    assert plain.frames == FRAMES // 2
+
+
 def test_variants_take_turns_and_every_byte_is_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = watched(monkeypatch, lambda number: None)
     gains(tmp_path, (3,), repeats=2)
