@@ -1,9 +1,12 @@
 """Advice about synthetic campaigns, as `blockyard advise` writes it."""
 
 import json
+import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import stack_files
 from synthetic import Campaign
 
@@ -42,12 +45,17 @@ def change(what: str, contexts: list[list[dict[str, Any]]], gain: tuple[float, f
         "where": where | {"line": where["line"] or 12},
         "contexts": contexts,
         "bytes": 48,
+        "size": 0,
+        "callers": {"all": 0, "places": []},
+        "freed_at": {"all": 0, "places": []},
         "evidence": {
             "lives": 12_345,
             "blocks": 12_345,
             "frames": 60,
             "frames_crossed": 0,
             "remote_frees": 0,
+            "threads": 1,
+            "other_sizes": 0,
             "reallocations": 0,
             "peak_blocks": 7,
             "region_bytes": 4096,
@@ -72,7 +80,15 @@ def measured(timed_ns: float) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, changes: list[dict[str, Any]], sha256: str = JOURNAL_SHA, **members: Any) -> Path:
+def write(
+    folder: Path,
+    changes: list[dict[str, Any]],
+    sha256: str = JOURNAL_SHA,
+    routed: Sequence[np.ndarray] = (),
+    events: int = 1,
+    **members: Any,
+) -> Path:
+    """`routed`: of each change the events of the journal, which has `events`, whose blocks it leads elsewhere."""
     folder.mkdir(parents=True, exist_ok=True)
     for place, one in enumerate(changes):
         one |= {"id": place + 1, "group": place}
@@ -82,6 +98,7 @@ def write(folder: Path, changes: list[dict[str, Any]], sha256: str = JOURNAL_SHA
         "request": {"journal": "/there/game.byj", "sha256": [sha256], "on": [], "apply": [], "fps": 60},
         "advice": changes,
         "leave": [],
+        "inside": [],
         "left_count": 0,
         "on": [],
         "notes": [],
@@ -105,4 +122,9 @@ def write(folder: Path, changes: list[dict[str, Any]], sha256: str = JOURNAL_SHA
         **members,
     }
     (folder / "advice.json").write_text(json.dumps(report))
+    blocks = sorted((int(event), route) for route, those in enumerate(routed) for event in those)
+    head = struct.pack("<8sIIQQQ", b"BYROUTE\n", 1, len(routed), len(blocks), events, 0)
+    routes = b"".join(struct.pack("<BBHIQQ", 1, 4, 0, group, 4096, 0) for group in range(len(routed)))
+    data = b"".join(struct.pack("<IHH", event, route, 0) for event, route in blocks)
+    (folder / "routes.byr").write_bytes(head + routes + data)
     return folder

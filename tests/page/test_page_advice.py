@@ -19,7 +19,7 @@ FIRST, SECOND = (f"#advice tbody tr:nth-child({place}) button" for place in (1, 
 
 
 @pytest.fixture(scope="module")
-def advice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def advice(tmp_path_factory: pytest.TempPathFactory, stacked_leaves: np.ndarray) -> Path:
     """The text that label() asks for is temp, and what spawn() asks for itself belongs in a pool."""
     return advice_files.write(
         tmp_path_factory.mktemp("advice") / "advice",
@@ -27,6 +27,8 @@ def advice(tmp_path_factory: pytest.TempPathFactory) -> Path:
             change("temp", [steps(TEXT_OF_LABEL, LABEL)], gain=(10e6, 6e6)),
             change("pool", [steps(SPAWN, line_of_last=False)]),
         ],
+        routed=[np.flatnonzero(stacked_leaves == TEXT_OF_LABEL), np.flatnonzero(stacked_leaves == SPAWN)],
+        events=len(stacked_leaves),
     )
 
 
@@ -223,7 +225,8 @@ def test_two_folders_of_advice_about_one_journal_are_refused(stacked: Campaign, 
 
 
 def test_a_folder_of_advice_is_reported_on_with_its_replays(tab: Page, tmp_path: Path) -> None:
-    folder = advice_files.write(tmp_path / "advice", [change("temp", [steps(SPAWN)], gain=(10e6, 6e6))])
+    changes = [change("temp", [steps(SPAWN)], gain=(10e6, 6e6))]
+    folder = advice_files.write(tmp_path / "advice", changes, routed=[np.arange(100)], events=100)
     campaign = Campaign(folder / "replays", ["glibc"], journals=["plain", "group-0", "together"])
     advice_files.name_journals(campaign)
     for journal in ("plain", "group-0", "together"):

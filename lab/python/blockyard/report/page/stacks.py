@@ -132,8 +132,9 @@ class _Seen:
         source = self.event.copy()
         known = self.free & (source < len(pair))
         source[known] = pair[source[known]]
-        found = of_events[np.minimum(source, len(of_events) - 1)]
-        found[self.free & ~known] = 0
+        inside = (source < len(of_events)) & ~(self.free & ~known)
+        found = np.zeros(len(source), np.uint8)
+        found[inside] = of_events[source[inside]]
         return found
 
     def weights(self, found: Sites) -> list[np.ndarray]:
