@@ -13,7 +13,7 @@
 namespace blockyard::heap {
 
 void flush(ThreadHeap* heap) {
-  Bound<Loop::blocks_flushed> blocks(class_count * most_cached);
+  Bound<Loop::blocks_flushed> blocks(extended_begin(depot_classes) + (class_count - depot_classes) * most_in_bin);
   // Each that is given back was the heap's.
   Bound<Loop::slabs_flushed> slabs([=] { return heap->slabs; });
   for (DeferredFree& place : heap->deferred) {
@@ -104,26 +104,33 @@ std::uint64_t live_bytes(const ThreadHeap* heap) {
 // The invariant walker of one thread's heap.
 namespace {
 
-// Length of a free list, or ~0 when it leaves the slab or is longer than the slab has blocks.
-std::uint32_t list_length(const Slab* slab) {
-  const char* const base = region.slice_address(index_of(slab));
+struct FreeList {
   std::uint32_t length = 0;
+  const void* broken = nullptr;  // the link that leads out of the slab stands here; null: all are links
+};
+
+// Ends at the first broken link, and behind as many blocks as the slab has.
+FreeList walk(const Slab* slab) {
+  const char* const base = region.slice_address(index_of(slab));
+  FreeList list;
+  const void* at = slab;  // whatever led to the first
   for (auto block = reinterpret_cast<std::uintptr_t>(slab->free);
-       block != reinterpret_cast<std::uintptr_t>(slab->limit); ++length) {
+       block != reinterpret_cast<std::uintptr_t>(slab->limit); ++list.length) {
     const std::uintptr_t offset = block - reinterpret_cast<std::uintptr_t>(base);
-    if (!is_link(slab, block) || offset % slab->block_bytes != 0 || length > slab->capacity) {
-      return ~std::uint32_t{0};
+    if (!is_link(slab, block) || offset % slab->block_bytes != 0 || list.length > slab->capacity) {
+      list.broken = at;
+      return list;
     }
-    const auto* const place = reinterpret_cast<const void*>(block);
-    block = decoded(place, slab->key);
+    at = reinterpret_cast<const void*>(block);
+    block = decoded(at, slab->key);
     if (!is_link(slab, block)) {
-      block = decoded(place, link_key);
+      block = decoded(at, link_key);
       if (block == 0) {
         block = reinterpret_cast<std::uintptr_t>(slab->limit);
       }
     }
   }
-  return length;
+  return list;
 }
 
 const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
@@ -132,14 +139,14 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   if (owner.heap() != heap->index || owner.size_class() != slab->size_class) {
     return "a slab's entry in the owner table names another heap or class";
   }
-  const std::uint32_t free = list_length(slab);
-  if (free > slab->capacity) {
+  const FreeList free = walk(slab);
+  if (free.broken != nullptr) {
     return "a slab's free list leaves the slab, runs in a circle or was written to";
   }
   if (slab->bump != slab->limit) {
     return "a slab has blocks left that were never handed out and are not its bin's";
   }
-  if (slab->used + free != slab->capacity) {
+  if (slab->used + free.length != slab->capacity) {
     return "a slab's used and free blocks do not add up";
   }
   return nullptr;
@@ -161,19 +168,18 @@ const char* check_cached(const ThreadHeap* heap, const void* block, unsigned siz
   return nullptr;
 }
 
-struct CachedBlocks {
-  std::array<const void*, most_cached> all{};
-  std::uint32_t count = 0;
-};
-
-CachedBlocks cached_blocks(const ThreadHeap* heap, unsigned size_class) {
-  CachedBlocks found;
-  found.count = std::min(heap->cached(size_class), most_cached);
-  if (found.count != 0) {
-    std::copy_n(heap->first_cached(size_class) + 1, found.count - 1, found.all.begin());
-    found.all[found.count - 1] = heap->entries[size_class].newest;
+// Calls visit(block) for each, the oldest first, until one returns true.
+template <class Visit>
+const void* find_cached(const ThreadHeap* heap, unsigned size_class, Visit&& visit) {
+  const std::uint32_t count = heap->cached(size_class);
+  const void* const* const cached = heap->first_cached(size_class);
+  for (std::uint32_t each = 1; each <= count; ++each) {
+    const void* const block = each < count ? cached[each] : heap->entries[size_class].newest;
+    if (visit(block)) {
+      return block;
+    }
   }
-  return found;
+  return nullptr;
 }
 
 // The blocks never handed out end where the current slab does.
@@ -182,20 +188,19 @@ const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const void* const* const cached = heap->first_cached(size_class);
   const std::uint32_t count = heap->cached(size_class);
   void* const newest = heap->entries[size_class].newest;
-  if (count > heap->cache_limit(size_class) || heap->cache_limit(size_class) > most_cached || cached[0] != nullptr ||
+  if (std::max(count, heap->cache_limit(size_class)) > capacity_in_turn(size_class) || cached[0] != nullptr ||
       (newest == nullptr) != (count == 0)) {
     return "more blocks are cached than there is room for, or fewer than none";
   }
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
     return "a heap's bump pointer is not in its current slab";
   }
-  const CachedBlocks blocks = cached_blocks(heap, size_class);
-  for (std::uint32_t each = 0; each < blocks.count; ++each) {
-    if (const char* const broken = check_cached(heap, blocks.all[each], size_class); broken != nullptr) {
-      return broken;
-    }
-  }
-  return nullptr;
+  const char* broken = nullptr;
+  find_cached(heap, size_class, [&](const void* block) {
+    broken = check_cached(heap, block, size_class);
+    return broken != nullptr;
+  });
+  return broken;
 }
 
 }  // namespace
@@ -211,14 +216,41 @@ const void* freed_twice(const ThreadHeap* heap) {
     return check_links && owner.heap() == heap->index && has_link(&region.slabs[slice - owner.back()], block);
   };
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-    const CachedBlocks blocks = cached_blocks(heap, size_class);
-    for (std::uint32_t each = 0; each < blocks.count; ++each) {
-      const void* const block = blocks.all[each];
+    std::uint32_t before = 0;
+    const void* const found = find_cached(heap, size_class, [&](const void* block) {
+      const void* const* const first = heap->first_cached(size_class) + 1;
       const auto same = [=](const void* other) { return other == block; };
-      if (std::any_of(blocks.all.begin(), blocks.all.begin() + each, same) || is_free_to_its_slab(block) ||
-          std::any_of(heap->deferred.begin(), heap->deferred.end(),
-                      [&](const DeferredFree& other) { return same(other.block); })) {
-        return block;
+      return std::any_of(first, first + before++, same) || is_free_to_its_slab(block) ||
+             std::any_of(heap->deferred.begin(), heap->deferred.end(),
+                         [&](const DeferredFree& other) { return same(other.block); });
+    });
+    if (found != nullptr) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+const void* never_handed_out(const ThreadHeap* heap) {
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    const Bin& bin = heap->bins[size_class];
+    const void* const found = find_cached(heap, size_class, [&](const void* block) {
+      return bin.left != 0 && block >= bin.bump && block < bin.current->limit;
+    });
+    if (found != nullptr) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+const void* written_after_free(const ThreadHeap* heap) {
+  for (unsigned size_class = 0; check_links && size_class < class_count; ++size_class) {
+    const Slab* const current = heap->bins[size_class].current;
+    const std::uint32_t listed = heap->waiting[size_class].listed;
+    for (const Slab* const slab : {current, listed != 0 ? &std::as_const(region.slabs[listed]) : current}) {
+      if (const FreeList list = walk(slab); list.broken != nullptr) {
+        return list.broken;
       }
     }
   }

@@ -20,15 +20,15 @@ constinit thread_local bool has_left __attribute__((tls_model("initial-exec"))) 
 }  // namespace
 
 bool HeapTable::reserve(base::ThreadExit::Callback at_thread_exit) {
-  heaps_ = reinterpret_cast<ThreadHeap*>(region.heaps);
+  heaps_ = region.heaps;
   return make_room(1) && thread_exit.open(at_thread_exit);
 }
 
 // Maps a part of the table that holds the heap. The lock is held across fork, and whoever makes a heap holds none.
 bool HeapTable::make_room(std::uint32_t index) {
   constexpr std::uint32_t most = 1u << 16;
-  constexpr std::uint32_t step = 64;
-  static_assert(most * sizeof(ThreadHeap) <= heap_table_bytes && step * sizeof(ThreadHeap) % page_bytes == 0);
+  constexpr std::uint32_t step = 8;
+  static_assert(most * heap_stride <= heap_table_bytes && step * heap_stride % page_bytes == 0);
   if (index < room_.load(std::memory_order_acquire)) {
     return true;
   }
@@ -37,7 +37,7 @@ bool HeapTable::make_room(std::uint32_t index) {
   if (index < room) {
     return true;
   }
-  if (room == most || !base::reserve_pages_at(heaps_ + room, step * sizeof(ThreadHeap))) {
+  if (room == most || !base::reserve_pages_at(at(room), step * heap_stride)) {
     return false;
   }
   room_.store(room + step, std::memory_order_release);
@@ -51,7 +51,7 @@ ThreadHeap* HeapTable::construct() {
       return nullptr;
     }
   } while (!count_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-  auto* const heap = new (at(index + 1)) ThreadHeap(index + 1);
+  auto* const heap = new (at(index + 1)) ThreadHeap(&empty_slab, index + 1);
   heap->made.store(true, std::memory_order_release);
   return heap;
 }

@@ -68,7 +68,7 @@ class HeapTable {
   ThreadHeap* take_empty() { return heaps_ != nullptr ? new_heap(parked_.take_empty(link())) : nullptr; }
   void park_empty(ThreadHeap* heap) { parked_.park_empty(heap->index, link()); }
 
-  ThreadHeap* at(std::uint32_t index) { return heaps_ + index; }
+  ThreadHeap* at(std::uint32_t index) { return reinterpret_cast<ThreadHeap*>(heaps_ + index * heap_stride); }
   /// Calls visit(ThreadHeap*) for every heap that was ever made.
   template <class Visit>
   void for_each(Visit&& visit) {
@@ -89,7 +89,7 @@ class HeapTable {
   bool make_room(std::uint32_t index);
   ThreadHeap* new_heap(std::uint32_t waiting);
 
-  ThreadHeap* heaps_ = nullptr;    // the first is none
+  char* heaps_ = nullptr;          // heap_stride bytes each; the first is none
   Atomic<std::uint32_t> room_{0};  // entries of heaps_ that are mapped
   Atomic<std::uint32_t> count_{0};
   ParkedHeaps<> parked_;

@@ -66,7 +66,7 @@ template <class Attempt>
 [[gnu::noinline]] void* allocate_freed(std::size_t size, ThreadHeap* heap, std::size_t place) {
   Slab* const slab = heap->bins[class_at(place)].current;
   void* const block = slab->free;
-  if (block != slab->limit && !heap->is_trimmed(class_at(place))) [[likely]] {
+  if (block != slab->limit && heap->entry_at(place).past == 0) [[likely]] {
     if (const std::uintptr_t next = decoded(block, slab->key); is_link(slab, next)) [[likely]] {
       take_first_freed(slab, next);
       ++slab->used;

@@ -28,7 +28,7 @@ inline constexpr std::size_t largest_region = std::size_t{256} << 30;
 #endif
 
 /// Address space that the table of all heaps may take.
-inline constexpr std::size_t heap_table_bytes = std::size_t{5} << 28;
+inline constexpr std::size_t heap_table_bytes = std::size_t{5} << 30;
 
 /// Whose slab lies in a slice, and of which class: what every free asks that is not the plain case, for which
 /// Region::entry_at has a byte. Four bytes, so that one cache line answers for 256 KiB of blocks: an entry of 32 bytes

@@ -1,6 +1,7 @@
 #include "heap/small_blocks.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "heap/bound.hpp"
 #include "heap/depot.hpp"
@@ -33,7 +34,10 @@ std::uint16_t tick_now() { return process_supply.tick.load(std::memory_order_rel
 // with the last ones of each class, each in a slab that holds nothing else.
 [[gnu::noinline]] void trim_cache(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
   const std::uint32_t limit = heap->cache_limit(size_class);
-  heap->set_cache_limit(size_class, limit - std::min(less, limit));
+  heap->lower_cache_limit(size_class, limit - std::min(less, limit));
+  if (heap->cached(size_class) > most_cached) {
+    return;  // free_past_turn gives them back, one with each free
+  }
   // A block given back may empty its slab and come here again, with fewer still: 60 deep at most.
   const CacheEntry& entry = heap->entries[size_class];
   Bound<Loop::blocks_trimmed> trimmed(most_cached);
@@ -61,7 +65,7 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
     const std::uint32_t count = magazine_blocks(size_class);
     // Handed out in the order of their frees: neighbours stay neighbours, and a processor fetches the next ones ahead.
     // Of the cache [0] is null.
-    heap->extend_cache(size_class);
+    heap->share_cache(size_class);
     void** const cached = heap->first_cached(size_class);
     for (std::uint32_t each = 2; each < count; ++each) {
       cached[count - each] = magazine.blocks[each];
@@ -85,16 +89,19 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
     if (!process_depot.has_room(size_class, tick)) {
       return false;
     }
-    heap->extend_cache(size_class);
+    heap->share_cache(size_class);
   } else {
+    // Of more than threads hand to one another, the newest but one, so that no more than those are moved.
     const std::uint32_t count = magazine_blocks(size_class);
-    void** const oldest = heap->first_cached(size_class) + 1;
+    void** const end = heap->first_cached(size_class) + held;
+    void** const given = held > cache_capacity(size_class) ? end - count : heap->first_cached(size_class) + 1;
     if (!process_depot.give(size_class, tick,
-                            [&](Depot::Magazine& magazine) { copy_blocks(oldest, magazine.blocks.data(), count); })) {
+                            [&](Depot::Magazine& magazine) { copy_blocks(given, magazine.blocks.data(), count); })) {
       return false;
     }
-    copy_blocks(oldest + count, oldest, held - 1 - count);
+    copy_blocks(given + count, given, static_cast<std::uint32_t>(end - given) - count);
     heap->set_cached(size_class, entry.newest, held - count);
+    heap->share_cache(size_class);
   }
   heap->cache(cache_place(size_class), block);
   return true;
@@ -108,6 +115,19 @@ void defer_remote_free(ThreadHeap* heap, void* block) {
   defer_free(heap, block, nullptr);
 }
 
+void defer_to_any_slab(ThreadHeap* heap, void* block) {
+  const std::size_t slice = region.slice_of(block);
+  const Owner owner = region.owner_of(slice);
+  if (owner.heap() != heap->index) {
+    defer_remote_free(heap, block);
+    return;
+  }
+  Slab* const slab = &region.slabs[slice - owner.back()];
+  prefetch_to_write(slab);
+  prefetch_to_write(block);
+  defer_free(heap, block, slab);
+}
+
 void free_without_heap(void* block) {
   if (frees_without_heap < frees_before_heap) {
     ++frees_without_heap;
@@ -115,6 +135,25 @@ void free_without_heap(void* block) {
     process_heaps.enter_thread();
   }
   free_remote(block);
+}
+
+// An allocation found nothing cached: as many may be cached as ever in the bin, and where frees in a row before it found
+// no room, those too, so that the next such turn needs no slab. Not where threads hand blocks of the class to one
+// another, nor where even the most would not hold them.
+[[gnu::noinline]] void raise_cache_limit(ThreadHeap* heap, unsigned size_class) {
+  const std::uint32_t past = std::exchange(heap->entries[size_class].past, std::uint16_t{0});
+  const std::uint32_t least = first_cache_limit(size_class);
+  const std::uint32_t limit = std::max(heap->cache_limit(size_class), least);
+  const bool is_in_turn = (heap->in_turn >> size_class & 1) != 0;
+  if (size_class < depot_classes && past >= least_turn && limit + past <= capacity_in_turn(size_class) &&
+      (is_in_turn || !heap->is_extended(size_class))) {
+    heap->extend_cache(size_class, limit + past);
+    heap->in_turn |= std::uint32_t{1} << size_class;
+  } else if (limit == least && is_in_turn) {
+    heap->reset_cache(size_class);
+  } else {
+    heap->set_cache_limit(size_class, limit);
+  }
 }
 
 // The rest of allocate_slow: the current slab has no block that was freed.
@@ -169,10 +208,8 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
       return block;
     }
   }
-  // Who allocates more than is cached comes here with each block: without the division behind first_cache_limit, and
-  // without what allocate_slower keeps of the caller's registers.
-  if (heap->is_trimmed(size_class)) [[unlikely]] {
-    heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), first_cache_limit(size_class)));
+  if (heap->entries[size_class].past != 0) [[unlikely]] {
+    raise_cache_limit(heap, size_class);
   }
   Slab* const current = heap->bins[size_class].current;
   if (void* const block = take_freed(current); block != nullptr) [[likely]] {
@@ -214,6 +251,17 @@ void free_perhaps_again(ThreadHeap* heap, void* block, std::size_t place) {
   }
 }
 
+void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class) {
+  const std::uint32_t least = first_cache_limit(size_class);
+  if (heap->cached(size_class) > least) {
+    heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), least + 1) - 1);
+    ++heap->entries[size_class].past;
+    defer_to_any_slab(heap, heap->take_cached(cache_place(size_class)));
+  }
+  ++heap->entries[size_class].past;
+  defer_to_any_slab(heap, block);
+}
+
 void free_inside(const void* block) { report_inside(block); }
 
 void free_to_other(ThreadHeap* heap, void* block) {
@@ -245,7 +293,7 @@ void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
   const bool wanted = size_class < depot_classes && process_depot.is_wanted(size_class, tick_now());
   if (const std::uint32_t limit = heap->cache_limit(size_class);
       limit != 0 && (!wanted || heap->frees_while_wanted++ % frees_a_block_less == 0)) {
-    heap->set_cache_limit(size_class, limit - 1);
+    heap->lower_cache_limit(size_class, limit - 1);
     defer_remote_free(heap, heap->take_cached(cache_place(size_class)));
   }
   defer_remote_free(heap, block);

@@ -82,6 +82,10 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 /// wanted, else by way of the deferred-free buffer. O(1). `heap` may be the empty one, which never has room.
 [[gnu::noinline]] void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class);
 
+/// Frees a block of the heap's own for which not even the cache of a class freed and allocated in turn has room. That
+/// holds one fewer from now on: who frees a level would be left with them, each in a slab that holds nothing else. O(1).
+[[gnu::noinline]] void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class);
+
 /// Frees a block of any thread's heap for which the cache has no room. O(1).
 [[gnu::noinline]] inline void free_past_cache(ThreadHeap* heap, void* block) {
   if (check_last_freed && heap->deferred[most_deferred - 1].block == block) [[unlikely]] {
@@ -93,6 +97,11 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
     free_other_past_cache(heap, block, owner.size_class());
     return;
   }
+  if ((heap->in_turn >> owner.size_class() & 1) != 0) [[unlikely]] {
+    free_past_turn(heap, block, owner.size_class());
+    return;
+  }
+  ++heap->entries[owner.size_class()].past;
   Slab* const slab = &region.slabs[slice - owner.back()];
   prefetch_to_write(slab);
   if (check_links) {
@@ -128,8 +137,8 @@ void free_inside(const void* block);
     free_past_cache(heap, block);
     return;
   }
-  heap->at(second + CacheEntry::step) = newest;
-  heap->entry_at(ThreadHeap::apart(place)).second = static_cast<std::uint32_t>(second + CacheEntry::step);
+  heap->at(second + 1) = newest;
+  heap->entry_at(ThreadHeap::apart(place)).second = static_cast<std::uint16_t>(second + 1);
   heap->entry_at(ThreadHeap::apart(place)).newest = block;
 }
 

@@ -96,6 +96,12 @@ void after_fork_in_child() {
   if (const void* const block = check_last_freed ? freed_twice(thread_heap) : nullptr; block != nullptr) {
     report_fault("this block was freed twice before the program ended", block);
   }
+  if (const void* const block = check_begin ? never_handed_out(thread_heap) : nullptr; block != nullptr) {
+    report_fault("a pointer that this heap never handed out was freed before the program ended", block);
+  }
+  if (const void* const block = written_after_free(thread_heap); block != nullptr) {
+    report_written_after_free(block);
+  }
 }
 
 }  // namespace

@@ -35,8 +35,7 @@ struct alignas(64) Bin {
   std::uint32_t left = 0;  ///< how many of those there are
   std::uint32_t block_bytes = 0;
   Slab* current = nullptr;  ///< never null: the empty slab where there is none
-  /// All but the newest, from 1 on, the oldest first; [0] is null. Of an extended cache they stand in
-  /// ThreadHeap::extended.
+  /// All but the newest, from 1 on, the oldest first; [0] is null. Of an extended cache they stand behind the heap.
   std::array<void*, most_in_bin + 1> cached{};
 };
 static_assert(sizeof(Bin) == 128);
@@ -53,16 +52,17 @@ inline constexpr std::uint32_t most_deferred = 8;
 inline constexpr std::uint32_t shortest_run = small_limit / page_bytes + 1;
 inline constexpr std::uint32_t longest_run = 20;
 
-/// The newest cached block of a class, and the place of the next as byte offset from the heap on: malloc and free then
-/// compute no address from a class and a count. Words, since a byte that was just written is not forwarded as fast. The
-/// block itself stands here, since each load that an allocation needs before it knows its block is one more store of
-/// the free before to wait for.
+/// The newest cached block of a class, and the place of the next in words from the heap on: malloc and free then compute
+/// no address from a class and a count. The block itself stands here, since each load that an allocation needs before it
+/// knows its block is one more store of the free before to wait for.
 struct CacheEntry {
-  static constexpr std::uint32_t step = sizeof(void*);
   void* newest = nullptr;  ///< null: none
   /// Place of the one before it: of cached[0], which is null, where there is none; one below where `newest` is null.
-  std::uint32_t second = 0;
+  std::uint16_t second = 0;
   std::uint16_t last = 0;  ///< where `second` is when the cache is full
+  /// Frees of the heap's own blocks that found the cache full, since an allocation last found it empty. Not 0 either
+  /// where the limit was lowered: what an allocation past the cache asks, before it looks at the limit.
+  std::uint16_t past = 0;
   /// Bits that no address of a block of the class has, since every block's bytes are a multiple of the next power of
   /// two.
   std::uint16_t inside = 0;
@@ -74,18 +74,12 @@ constexpr std::uint16_t inside_bits(unsigned index) {
   return static_cast<std::uint16_t>((class_bytes(index) & -class_bytes(index)) - 1);
 }
 
-/// A slab with no room at all: the current one of a class that has none, so that no path needs a branch for it.
-extern Slab empty_slab;
-
 struct alignas(64) ThreadHeap {
-  constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index), extended{} { begin(nothing); }
-  /// In memory that is all zero: the pages that few threads use are not touched.
-  explicit ThreadHeap(std::uint32_t its_index) : index(its_index) { begin(&empty_slab); }
-  constexpr void begin(Slab* nothing) {
+  constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
       entries[size_class].inside = inside_bits(size_class);
       reset_cache(size_class);
-      set_cache_limit(size_class, index == no_heap ? 0 : first_cache_limit(size_class));
+      set_cache_limit(size_class, its_index == no_heap ? 0 : first_cache_limit(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
@@ -102,31 +96,37 @@ struct alignas(64) ThreadHeap {
   }
   void** first_cached(unsigned size_class) { return &at(first_place(size_class)); }
   const void* const* first_cached(unsigned size_class) const {
-    return reinterpret_cast<const void* const*>(reinterpret_cast<const char*>(this) + first_place(size_class));
+    return reinterpret_cast<const void* const*>(this) + first_place(size_class);
   }
   /// Cached blocks of a class, and how many there may be.
   constexpr std::uint32_t cached(unsigned size_class) const {
-    return (entries[size_class].second + CacheEntry::step - first_place(size_class)) / CacheEntry::step;
+    return entries[size_class].second + 1u - first_place(size_class);
   }
   constexpr std::uint32_t cache_limit(unsigned size_class) const {
-    return (entries[size_class].last + CacheEntry::step - first_place(size_class)) / CacheEntry::step;
-  }
-  /// Whether fewer may be cached than fit the bin.
-  constexpr bool is_trimmed(unsigned size_class) const {
-    return entries[size_class].last < place(size_class, most_in_bin);
+    return entries[size_class].last + 1u - first_place(size_class);
   }
   constexpr void set_cached(unsigned size_class, void* newest, std::uint32_t count) {
     entries[size_class].newest = newest;
-    entries[size_class].second = place(size_class, count);
+    entries[size_class].second = static_cast<std::uint16_t>(place(size_class, count));
   }
   constexpr void set_cache_limit(unsigned size_class, std::uint32_t count) {
     entries[size_class].last = static_cast<std::uint16_t>(place(size_class, count));
   }
-  /// From now on as many may be cached as ever; those that are stay. O(cached blocks).
-  void extend_cache(unsigned size_class);
+  /// Fewer may be cached from now on, until an allocation finds none. Those that are stay.
+  constexpr void lower_cache_limit(unsigned size_class, std::uint32_t count) {
+    set_cache_limit(size_class, count);
+    entries[size_class].past |= 1;
+  }
+  /// From now on at least so many may be cached, capacity_in_turn at most; those that are stay. O(1): none is, or those
+  /// in the bin.
+  void extend_cache(unsigned size_class, std::uint32_t limit);
+  /// The same for a class whose blocks threads hand to one another: no more than cache_capacity from now on.
+  void share_cache(unsigned size_class);
   /// From now on no more than at first, and those in the bin; none is cached.
   constexpr void reset_cache(unsigned size_class) {
-    entries[size_class].last = static_cast<std::uint16_t>(bin_place(size_class) - CacheEntry::step);
+    entries[size_class].last = static_cast<std::uint16_t>(bin_place(size_class) - 1);
+    entries[size_class].past = 0;
+    in_turn &= ~(std::uint32_t{1} << size_class);
     set_cached(size_class, nullptr, 0);
     set_cache_limit(size_class, first_cache_limit(size_class));
   }
@@ -134,17 +134,17 @@ struct alignas(64) ThreadHeap {
   void* take_cached(std::size_t place) {
     void* const block = entry_at(place).newest;
     if (block != nullptr) [[likely]] {
-      const std::uint32_t second = entry_at(apart(place)).second;
+      const std::size_t second = entry_at(apart(place)).second;
       entry_at(apart(place)).newest = at(second);
-      entry_at(apart(place)).second = second - CacheEntry::step;
+      entry_at(apart(place)).second = static_cast<std::uint16_t>(second - 1);
     }
     return block;
   }
   /// Caches one more; there must be room.
   void cache(std::size_t place, void* block) {
     const std::size_t second = entry_at(apart(place)).second;
-    at(second + CacheEntry::step) = entry_at(place).newest;
-    entry_at(apart(place)).second = static_cast<std::uint32_t>(second + CacheEntry::step);
+    at(second + 1) = entry_at(place).newest;
+    entry_at(apart(place)).second = static_cast<std::uint16_t>(second + 1);
     entry_at(place).newest = block;
   }
   /// The same place, of which the compiler does not know that it is: each access then finds its address as a sum in the
@@ -156,14 +156,15 @@ struct alignas(64) ThreadHeap {
   }
   /// Where the second newest stands while so many are cached.
   constexpr std::uint32_t place(unsigned size_class, std::uint32_t count) const {
-    return first_place(size_class) + count * CacheEntry::step - CacheEntry::step;
+    return first_place(size_class) + count - 1;
   }
   static constexpr std::uint32_t bin_place(unsigned size_class);
   static constexpr std::uint32_t extended_place(unsigned size_class);
   constexpr bool is_extended(unsigned size_class) const;
-  void*& at(std::size_t place) { return *reinterpret_cast<void**>(reinterpret_cast<char*>(this) + place); }
+  void*& at(std::size_t place) { return reinterpret_cast<void**>(this)[place]; }
 
   std::uint32_t index = 0;                        ///< in the heap table, and in Owner; no_heap: the empty heap
+  std::uint32_t in_turn = 0;                      ///< a bit for each class whose cache frees in a row extended
   std::uint64_t remote_adopted = 0;               ///< blocks that other threads freed and this heap took back
   std::array<CacheEntry, class_count> entries{};  ///< every malloc and free reads one; see cache_place
 
@@ -192,21 +193,24 @@ struct alignas(64) ThreadHeap {
   std::uint64_t slabs_begun = 0;         ///< how often one started to hand out its blocks: Slab::key
   void* quarantine = nullptr;            ///< see guard/blocks.cpp; null: none
   Atomic<bool> made{false};              ///< constructed: the table counts a heap before it is
-  /// The cached blocks of each class whose blocks go from thread to thread, as in Bin::cached. Last: behind all bins.
-  using ExtendedCache = std::array<void*, blockyard::heap::most_cached>;
-  alignas(64) std::array<ExtendedCache, depot_classes> extended;
 };
-static_assert(offsetof(ThreadHeap, entries) == cache_place(0) * std::size_t{8});
-static_assert(sizeof(ThreadHeap) < 1u << 16);  // CacheEntry::last
+static_assert(offsetof(ThreadHeap, entries) == cache_place(0) * sizeof(void*));
+
+/// Behind each heap of the table: extended caches of the classes that the depot has too. Apart, so that the bins of a
+/// thread that needs none lie in one page, and its other pages are not touched.
+inline constexpr std::size_t heap_stride =
+    (sizeof(ThreadHeap) + extended_begin(depot_classes) * sizeof(void*) + 511) / 512 * 512;
+static_assert(heap_stride / sizeof(void*) < 1u << 16);  // CacheEntry::last
 
 constexpr std::uint32_t ThreadHeap::bin_place(unsigned size_class) {
-  return static_cast<std::uint32_t>(offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, cached));
+  return static_cast<std::uint32_t>((offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, cached)) /
+                                    sizeof(void*));
 }
 constexpr std::uint32_t ThreadHeap::extended_place(unsigned size_class) {
-  return static_cast<std::uint32_t>(offsetof(ThreadHeap, extended) + size_class * sizeof(ExtendedCache));
+  return static_cast<std::uint32_t>(sizeof(ThreadHeap) / sizeof(void*)) + extended_begins[size_class];
 }
 constexpr bool ThreadHeap::is_extended(unsigned size_class) const {
-  return entries[size_class].last >= offsetof(ThreadHeap, extended) - CacheEntry::step;
+  return entries[size_class].last >= sizeof(ThreadHeap) / sizeof(void*) - 1;
 }
 
 /// Copies one by one: a call of the C library's memmove is cold code where it is seldom made.
@@ -217,7 +221,9 @@ inline void copy_blocks(void* const* from, void** to, std::uint32_t count) {
   }
 }
 
-/// A heap that has only such slabs and owns nothing: what a thread has before its first allocation.
+/// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first
+/// allocation, so that the fast path needs no branch for it.
+extern Slab empty_slab;
 extern ThreadHeap empty_heap;
 
 /// The calling thread's heap; the empty one before the first allocation and after the thread's end has begun.

@@ -57,7 +57,8 @@ void run_operations() {
     std::free(others[i]);  // more than are cached and deferred
   }
   count([&] { std::free(others[0]); });
-  for (int i = 0; i < 12 + 73 - 38; ++i) {  // those cached, and those of the slab's 73 that were never handed out
+  // Those cached, those of the slab's 73 that were never handed out, and one that looks at the cache's limit.
+  for (int i = 0; i < 12 + 73 - 38 + 1; ++i) {
     kept = std::malloc(200);
   }
   count([&] { kept = std::malloc(200); });
@@ -84,6 +85,19 @@ void run_operations() {
   }
   count([&] { std::free(remote[23]); });
   count([&] { std::free(remote[24]); });
+  void* turn[500] = {};
+  for (int round = 0; round < 3; ++round) {
+    for (void*& each : turn) {
+      each = std::malloc(32);
+    }
+    for (void* each : turn) {
+      std::free(each);
+    }
+  }
+  for (int i = 0; i < 100; ++i) {
+    kept = std::malloc(32);
+  }
+  count([&] { kept = std::malloc(32); });
   kept = block;
   std::_Exit(0);
 }

@@ -130,6 +130,19 @@ int main() {
         std::free(block);
       },
       {"written before the beginning of a block", bytes, by});
+  // Blocks of many pages, and those of none.
+  constexpr std::size_t many = 25 * page;
+  const auto large = [] { return hidden(std::malloc(many)); };
+  require_report([=] { read_from(large() + many); }, {"beyond the end of a block was touched", "102400 bytes"});
+  require_report(
+      [=] {
+        char* const block = large();
+        std::free(block);
+        read_from(hidden(block) + 50'000);
+      },
+      {"touched after it was freed", "102400 bytes", "freed by thread"});
+  require_report([] { read_from(hidden(std::malloc(0))); },
+                 {"beyond the end of a block was touched", "the block has 0 bytes"});
   // Faults that are not ours end the program as they would without the guard, and signals that were sent as well.
   const int sent = status_of([] { raise(SIGSEGV); });
   require(WIFSIGNALED(sent) && WTERMSIG(sent) == SIGSEGV, "a signal that was sent is swallowed");

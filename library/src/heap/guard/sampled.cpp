@@ -24,11 +24,12 @@ constinit thread_local std::uint32_t until_sample __attribute__((tls_model("init
 
 namespace {
 
-constexpr std::size_t slot_count = sampled_slots;
+constexpr std::size_t slot_count = small_samples + large_samples;
 constexpr std::size_t stack_depth = 12;
-constexpr std::size_t slot_bytes = 2 * page_bytes;  // its page, and the one behind it that nobody may touch
+constexpr std::size_t small_slot = 2 * page_bytes;  // its page, and the one behind it that nobody may touch
+constexpr std::size_t large_slot = large_sample + page_bytes;
 constexpr unsigned char fill_byte = 0xFA;
-constexpr std::size_t filled = 16;  // bytes before a block; behind it all to the end of its page
+constexpr std::size_t filled = 64;  // bytes before a block; behind it all to the end of its page
 
 enum State : int { unused, live, changing, freed };
 
@@ -48,15 +49,26 @@ struct Slot {
 
 constinit std::array<Slot, slot_count> slots{};
 constinit Atomic<std::uint32_t> next_slot{0};
+constinit Atomic<std::uint32_t> next_large_slot{0};
 constinit Atomic<bool> stacks_ready{false};
 constinit thread_local bool is_taking_stack __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local std::uint32_t chance __attribute__((tls_model("initial-exec"))) = 0;
 struct sigaction before {};
 
-char* page_of_slot(std::size_t slot) { return sampled_pages + page_bytes + slot * slot_bytes; }
-std::size_t slot_of(const void* pointer) {
-  return static_cast<std::size_t>(static_cast<const char*>(pointer) - page_of_slot(0)) / slot_bytes;
+// The end of a slot's pages: there begins the page that nobody may touch.
+char* end_of_slot(std::size_t slot) {
+  char* const first = sampled_pages + page_bytes;
+  return slot < small_samples
+             ? first + slot * small_slot + page_bytes
+             : first + small_samples * small_slot + (slot - small_samples) * large_slot + large_sample;
 }
+std::size_t slot_of(const void* pointer) {
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - (sampled_pages + page_bytes));
+  return offset < small_samples * small_slot ? offset / small_slot
+                                             : small_samples + (offset - small_samples * small_slot) / large_slot;
+}
+// A block's pages are the last of its slot.
+std::size_t bytes_of_pages(std::size_t size) { return (size + page_bytes - 1) / page_bytes * page_bytes; }
 
 // Marsaglia's xorshift, seeded by the thread.
 std::uint32_t draw() {
@@ -132,16 +144,21 @@ void on_fault(int number, siginfo_t* facts, void* context) {
     return;
   }
   sigaction(number, &before, nullptr);  // a fault of the report's must not come back here
-  const auto offset = static_cast<std::size_t>(address - sampled_pages);
-  const std::size_t page = offset / page_bytes;
-  if (page % 2 == 1) {
-    report("a block was touched after it was freed", address, slots[page / 2]);
+  const bool before_all = address < sampled_pages + page_bytes;
+  const std::size_t ahead = before_all ? 0 : slot_of(address);
+  if (!before_all && address < end_of_slot(ahead)) {
+    const Slot& slot = slots[ahead];
+    if (slot.state.load(std::memory_order_relaxed) != live) {
+      report("a block was touched after it was freed", address, slot);
+    }
+    report(slot.size == 0 ? "something beyond the end of a block was touched"
+                          : "something before the beginning of a block was touched",
+           address, slot);
   }
   // A page between two slots: it was the nearer one's block, or that of the only one in use.
-  const std::size_t behind = std::min(page / 2, slot_count - 1);
-  const std::size_t ahead = page / 2 == 0 ? behind : page / 2 - 1;
-  const bool near_ahead = offset % page_bytes < page_bytes / 2 || page / 2 == slot_count;
-  if (slots[ahead].block != nullptr && ahead != behind && (near_ahead || slots[behind].block == nullptr)) {
+  const std::size_t behind = before_all ? 0 : std::min(ahead + 1, slot_count - 1);
+  const bool near_ahead = static_cast<std::size_t>(address - sampled_pages) % page_bytes < page_bytes / 2;
+  if (slots[ahead].block != nullptr && !before_all && (near_ahead || slots[behind].block == nullptr || ahead == behind)) {
     report("something beyond the end of a block was touched", address, slots[ahead]);
   }
   report("something before the beginning of a block was touched", address, slots[behind]);
@@ -175,34 +192,49 @@ bool draw_sample() {
     const auto place = reinterpret_cast<std::uintptr_t>(&chance) ^ base::monotonic_ns();
     chance = static_cast<std::uint32_t>(place ^ place >> 32) | 1;
   }
-  until_sample = 1 + draw() % (2 * average - 1);
-  return !begins;
+  // With the square of the samples so far, so that the first 64 are among 5,000 blocks.
+  constexpr std::uint32_t all_sampled = 16;
+  const std::uint32_t so_far = std::min(next_slot.load(std::memory_order_relaxed), std::uint32_t{1} << 15);
+  const std::uint32_t now = std::min(average, so_far * so_far / all_sampled + 1);
+  until_sample = 1 + draw() % (2 * now - 1);
+  return !begins || so_far < all_sampled;
 }
 
 void* allocate_sampled(std::size_t size, std::size_t alignment) {
-  if (size > page_bytes || alignment > page_bytes || is_taking_stack) {
+  if (size > large_sample || alignment > page_bytes || is_taking_stack) {
     return nullptr;
   }
+  const bool is_large = size > page_bytes;
+  Atomic<std::uint32_t>& next = is_large ? next_large_slot : next_slot;
   constexpr std::uint32_t tries = 4;
   for (std::uint32_t turn = 0; turn < tries; ++turn) {
-    const std::size_t index = next_slot.fetch_add(1, std::memory_order_relaxed) % slot_count;
+    const std::uint32_t its = next.fetch_add(1, std::memory_order_relaxed);
+    const std::size_t index = is_large ? small_samples + its % large_samples : its % small_samples;
     Slot& slot = slots[index];
     int seen = slot.state.load(std::memory_order_relaxed);
     if ((seen != unused && seen != freed) ||
         !slot.state.compare_exchange_strong(seen, changing, std::memory_order_acquire)) {
       continue;
     }
-    char* const page = page_of_slot(index);
-    if (!base::commit_pages(page, page_bytes)) {
+    const std::size_t bytes = bytes_of_pages(size);
+    char* const end = end_of_slot(index);
+    char* const pages = end - bytes;
+    if (bytes != 0 && !base::commit_pages(pages, bytes)) {
       slot.state.store(seen, std::memory_order_release);
       return nullptr;
     }
-    // At the end of its page, where most go wrong, or at its beginning.
-    const bool at_end = draw() % 4 != 0;
-    char* const block = page + (at_end ? (page_bytes - size) & ~(alignment - 1) : 0);
-    char* const before_block = std::max(page, block - filled);
-    std::memset(before_block, fill_byte, static_cast<std::size_t>(block - before_block));
-    std::memset(block + size, fill_byte, static_cast<std::size_t>(page + page_bytes - block) - size);
+    char* block = end - page_bytes;  // of no bytes: nobody may touch it
+    if (bytes != 0) {
+      // At the end of its pages, where most go wrong, or at their beginning.
+      const bool at_end = draw() % 4 != 0;
+      block = pages + (at_end ? (bytes - size) & ~(alignment - 1) : 0);
+      char* const before_block = std::max(pages, block - filled);
+      std::memset(before_block, fill_byte, static_cast<std::size_t>(block - before_block));
+      std::memset(block + size, fill_byte, static_cast<std::size_t>(end - block) - size);
+      if (!is_large) {
+        std::memset(block, 0, size);  // as in the larger ones, whose pages are new
+      }
+    }
     slot.block = block;
     slot.size = static_cast<std::uint32_t>(size);
     note(&slot.allocated);
@@ -219,16 +251,22 @@ void free_sampled(void* pointer) {
     live_slot("free", pointer);  // another thread's free came first
   }
   const char* const block = slot.block;
-  const char* const page = page_of_slot(slot_of(block));
-  if (!holds_fill(block + slot.size, page + page_bytes)) {
+  char* const end = end_of_slot(slot_of(block));
+  const std::size_t bytes = bytes_of_pages(slot.size);
+  if (bytes != 0 && !holds_fill(block + slot.size, end)) {
     report("something was written behind the end of a block", block, slot);
   }
-  if (!holds_fill(std::max(page, block - filled), block)) {
+  if (bytes != 0 && !holds_fill(std::max<const char*>(end - bytes, block - filled), block)) {
     report("something was written before the beginning of a block", block, slot);
   }
   note(&slot.released);
   // Where the system refuses, a touch goes unnoticed.
-  static_cast<void>(base::protect_pages(page_of_slot(slot_of(block)), page_bytes));
+  if (bytes > page_bytes) {
+    static_cast<void>(base::discard_pages(end - bytes, bytes));
+  }
+  if (bytes != 0) {
+    static_cast<void>(base::protect_pages(end - bytes, bytes));
+  }
   slot.state.store(freed, std::memory_order_release);
 }
 

@@ -1,6 +1,9 @@
-// Sampled blocks: each on a page of its own, between pages that nobody may touch. The page of a freed one can't be
-// touched either until its turn comes again, 128 samples later. A touch ends the program with a report of what it was.
-// (As Chromium's GWP-ASan and LLVM's do it.)
+// Sampled blocks: each on pages of its own, between pages that nobody may touch; a block of no bytes has none. The pages
+// of a freed one can't be touched either until its turn comes again, 128 samples later, 16 for blocks above a page. A
+// touch ends the program with a report of what it was. (As Chromium's GWP-ASan and LLVM's do it.)
+//
+// The first blocks of a process are all sampled, and the further it gets the fewer, until one in guard_sample is: a
+// program that hardly allocates is guarded well, at a few microseconds a sample.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +25,21 @@ extern constinit thread_local std::uint32_t until_sample __attribute__((tls_mode
 bool draw_sample();
 /// Whether the calling thread's next block is one. O(1).
 inline bool wants_sample() { return --until_sample == 0 && draw_sample(); }
-/// Null: the block does not fit a page, or all pages hold live blocks. O(1), one system call.
+/// Null: the block is too large, or all places hold live blocks. O(1), one system call, and one write for each byte of a
+/// block up to a page.
 void* allocate_sampled(std::size_t size, std::size_t alignment);
 
-inline constexpr std::size_t sampled_slots = 128;
-inline constexpr std::size_t sampled_area = page_bytes + sampled_slots * 2 * page_bytes;
+/// Places for blocks up to a page, and for those up to large_sample; behind each a page that nobody may touch.
+inline constexpr std::size_t small_samples = 128;
+inline constexpr std::size_t large_samples = 16;
+inline constexpr std::size_t large_sample = std::size_t{512} << 10;
+inline constexpr std::size_t sampled_area =
+    page_bytes + small_samples * 2 * page_bytes + large_samples * (large_sample + page_bytes);
 extern char* sampled_pages;
 inline bool is_sampled(const void* pointer) {
   return static_cast<std::size_t>(static_cast<const char*>(pointer) - sampled_pages) < sampled_area;
 }
-/// These report what is no live block. One system call; none.
+/// These report what is no live block. Two system calls; none.
 void free_sampled(void* block);
 std::size_t sampled_bytes(const void* block);
 
