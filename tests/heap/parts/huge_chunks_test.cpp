@@ -1,10 +1,12 @@
 // Which pages are asked for when a thread changes that while another one makes the region grow. The advice of madvise
 // is recorded here, and the change comes in the middle of a growth.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -21,15 +23,28 @@ std::function<void()> before_next_advice;
 
 }  // namespace
 
-extern "C" int madvise(void* pages, std::size_t bytes, int advice) noexcept {
-  if (before_next_advice) {
-    std::exchange(before_next_advice, nullptr)();
+// The heap's calls go to the kernel by this.
+extern "C" long syscall(long number, ...) noexcept {
+  va_list list;
+  va_start(list, number);
+  long values[6];
+  for (long& value : values) {
+    value = va_arg(list, long);
   }
-  if (watched >= pages && watched < static_cast<char*>(pages) + bytes &&
-      (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)) {
-    advised = advice;
+  va_end(list);
+  if (number == SYS_madvise) {
+    if (before_next_advice) {
+      std::exchange(before_next_advice, nullptr)();
+    }
+    const char* const pages = reinterpret_cast<const char*>(values[0]);
+    const int advice = static_cast<int>(values[2]);
+    if (watched >= pages && watched < pages + values[1] && (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)) {
+      advised = advice;
+    }
   }
-  return static_cast<int>(syscall(SYS_madvise, pages, bytes, advice));
+  using Syscall = long(long, ...);
+  static auto* const next = reinterpret_cast<Syscall*>(dlsym(RTLD_NEXT, "syscall"));
+  return next(number, values[0], values[1], values[2], values[3], values[4], values[5]);
 }
 
 namespace {
