@@ -93,6 +93,7 @@ def rates(world: World, repeats: int, campaigns: int, factor: float = 1.0) -> tu
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 @pytest.mark.parametrize("repeats", [3, 5])
 def test_a_verdict_on_allocators_that_are_the_same_claims_something_in_one_of_twenty_at_most(
@@ -102,6 +103,7 @@ def test_a_verdict_on_allocators_that_are_the_same_claims_something_in_one_of_tw
     assert wrong <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS[:2], ids=lambda world: world.name)
 def test_a_change_as_large_as_runs_are_said_to_show_is_found_two_times_in_three(world: World) -> None:
     _, _, shows = rates(world, 5, 60)
