@@ -105,8 +105,9 @@ BY_API int by_heap_prefault(size_t bytes);
 BY_API size_t by_heap_trim(void);
 
 /// The heap's part in the end of a frame: takes back blocks of the calling thread that other threads freed, and does
-/// the janitor's work where there is none (switched off, or the program is small) and no other thread is doing it. It stops after `budget_ns` nanoseconds; it reads the clock between steps of at most 2 MiB. Programs call
-/// by_frame_end (frame.h), which calls this.
+/// the janitor's work where there is none (switched off, or the program is small) and no other thread is doing it. It
+/// stops after `budget_ns` nanoseconds; it reads the clock between steps of at most 2 MiB. Programs call by_frame_end
+/// (frame.h), which calls this.
 BY_API void by_heap_frame_end(uint64_t budget_ns);
 
 /// What the heap counted since its start, or holds now.
