@@ -18,8 +18,8 @@ void retire_all(ThreadHeap* heap);
 /// Bytes of live blocks in the heap's slabs; racy while its thread runs. O(slabs).
 std::uint64_t live_bytes(const ThreadHeap* heap);
 
-/// A cached block that is cached twice, or is free in its slab too, since it was freed twice; null: none. 1,024 squared a
-/// class at most.
+/// A cached block that is cached twice, or is free in its slab too, since it was freed twice; null: none. O(cached
+/// blocks), 1,024 squared a class.
 const void* freed_twice(const ThreadHeap* heap);
 /// A cached block that the heap did not hand out before it was freed; null: none. O(cached blocks).
 const void* never_handed_out(const ThreadHeap* heap);

@@ -104,8 +104,8 @@ bool HeapTable::thread_has_left() { return has_left; }
 
 bool HeapTable::only_lends(unsigned size_class) {
   constexpr std::size_t table = base::ThreadExit::table_bytes;  // the guard asks for some bytes more
-  return has_left || (thread_exit.set_may_allocate() &&
-                      (size_class == class_of(table) || size_class == class_of(table) + 1));
+  return has_left ||
+         (thread_exit.set_may_allocate() && (size_class == class_of(table) || size_class == class_of(table) + 1));
 }
 
 }  // namespace blockyard::heap

@@ -17,8 +17,8 @@ inline constexpr std::uint32_t most_slices = 4;  ///< of a slab
 inline constexpr std::uint32_t held_before_long_slabs = 8;
 
 /// Slices of the next slab of class `index`, of which a heap holds `held` slices already. First slabs are short: a
-/// block of each of the 32 classes takes 512 KiB in each thread. A class in heavy use, from 128 KiB on, gets slabs of 64
-/// KiB: a quarter of the slow paths, and at most half as much again unused.
+/// block of each of the 32 classes takes 512 KiB in each thread. A class in heavy use, from 128 KiB on, gets slabs of
+/// 64 KiB: a quarter of the slow paths, and at most half as much again unused.
 constexpr std::uint32_t next_slices(unsigned index, std::uint32_t held) {
   if (held >= held_before_long_slabs) {
     return most_slices;

@@ -137,8 +137,8 @@ void free_without_heap(void* block) {
   free_remote(block);
 }
 
-// An allocation found nothing cached: as many may be cached as ever in the bin, and where frees in a row before it found
-// no room, those too, so that the next such turn needs no slab. Not where threads hand blocks of the class to one
+// An allocation found nothing cached: as many may be cached as ever in the bin, and where frees in a row before it
+// found no room, those too, so that the next such turn needs no slab. Not where threads hand blocks of the class to one
 // another, nor where even the most would not hold them.
 [[gnu::noinline]] void raise_cache_limit(ThreadHeap* heap, unsigned size_class) {
   const std::uint32_t past = std::exchange(heap->entries[size_class].past, std::uint16_t{0});

@@ -83,7 +83,8 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 [[gnu::noinline]] void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class);
 
 /// Frees a block of the heap's own for which not even the cache of a class freed and allocated in turn has room. That
-/// holds one fewer from now on: who frees a level would be left with them, each in a slab that holds nothing else. O(1).
+/// holds one fewer from now on: who frees a level would be left with them, each in a slab that holds nothing else.
+/// O(1).
 [[gnu::noinline]] void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class);
 
 /// Frees a block of any thread's heap for which the cache has no room. O(1).

@@ -52,9 +52,9 @@ inline constexpr std::uint32_t most_deferred = 8;
 inline constexpr std::uint32_t shortest_run = small_limit / page_bytes + 1;
 inline constexpr std::uint32_t longest_run = 20;
 
-/// The newest cached block of a class, and the place of the next in words from the heap on: malloc and free then compute
-/// no address from a class and a count. The block itself stands here, since each load that an allocation needs before it
-/// knows its block is one more store of the free before to wait for.
+/// The newest cached block of a class, and the place of the next in words from the heap on: malloc and free then
+/// compute no address from a class and a count. The block itself stands here, since each load that an allocation needs
+/// before it knows its block is one more store of the free before to wait for.
 struct CacheEntry {
   void* newest = nullptr;  ///< null: none
   /// Place of the one before it: of cached[0], which is null, where there is none; one below where `newest` is null.

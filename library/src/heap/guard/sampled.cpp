@@ -58,9 +58,8 @@ struct sigaction before {};
 // The end of a slot's pages: there begins the page that nobody may touch.
 char* end_of_slot(std::size_t slot) {
   char* const first = sampled_pages + page_bytes;
-  return slot < small_samples
-             ? first + slot * small_slot + page_bytes
-             : first + small_samples * small_slot + (slot - small_samples) * large_slot + large_sample;
+  return slot < small_samples ? first + slot * small_slot + page_bytes
+                              : first + small_samples * small_slot + (slot - small_samples) * large_slot + large_sample;
 }
 std::size_t slot_of(const void* pointer) {
   const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - (sampled_pages + page_bytes));
@@ -158,7 +157,8 @@ void on_fault(int number, siginfo_t* facts, void* context) {
   // A page between two slots: it was the nearer one's block, or that of the only one in use.
   const std::size_t behind = before_all ? 0 : std::min(ahead + 1, slot_count - 1);
   const bool near_ahead = static_cast<std::size_t>(address - sampled_pages) % page_bytes < page_bytes / 2;
-  if (slots[ahead].block != nullptr && !before_all && (near_ahead || slots[behind].block == nullptr || ahead == behind)) {
+  if (slots[ahead].block != nullptr && !before_all &&
+      (near_ahead || slots[behind].block == nullptr || ahead == behind)) {
     report("something beyond the end of a block was touched", address, slots[ahead]);
   }
   report("something before the beginning of a block was touched", address, slots[behind]);

@@ -1,6 +1,6 @@
-// Sampled blocks: each on pages of its own, between pages that nobody may touch; a block of no bytes has none. The pages
-// of a freed one can't be touched either until its turn comes again, 128 samples later, 16 for blocks above a page. A
-// touch ends the program with a report of what it was. (As Chromium's GWP-ASan and LLVM's do it.)
+// Sampled blocks: each on pages of its own, between pages that nobody may touch; a block of no bytes has none. The
+// pages of a freed one can't be touched either until its turn comes again, 128 samples later, 16 for blocks above a
+// page. A touch ends the program with a report of what it was. (As Chromium's GWP-ASan and LLVM's do it.)
 //
 // The first blocks of a process are all sampled, and the further it gets the fewer, until one in guard_sample is: a
 // program that hardly allocates is guarded well, at a few microseconds a sample.
@@ -25,8 +25,8 @@ extern constinit thread_local std::uint32_t until_sample __attribute__((tls_mode
 bool draw_sample();
 /// Whether the calling thread's next block is one. O(1).
 inline bool wants_sample() { return --until_sample == 0 && draw_sample(); }
-/// Null: the block is too large, or all places hold live blocks. O(1), one system call, and one write for each byte of a
-/// block up to a page.
+/// Null: the block is too large, or all places hold live blocks. O(1), one system call, and one write for each byte of
+/// a block up to a page.
 void* allocate_sampled(std::size_t size, std::size_t alignment);
 
 /// Places for blocks up to a page, and for those up to large_sample; behind each a page that nobody may touch.
