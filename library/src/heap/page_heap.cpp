@@ -134,8 +134,8 @@ void PageHeap::note_lowest() {
   lowest_.free = std::min(lowest_.free, free_pages());
 }
 
-// Cuts the pages from `first` to `end` out of the free runs there, of which the first begins at `run`, and gives the ends
-// back.
+// Cuts the pages from `first` to `end` out of the free runs there, of which the first begins at `run`, and gives the
+// ends back.
 void PageHeap::cut_out(std::uint32_t run, std::uint32_t first, std::uint32_t end) {
   while (run < end) {
     const auto state = static_cast<PageState>(tag(run).state);
