@@ -22,7 +22,8 @@ def write(data: Data, target: dict[str, Any]) -> list[str]:
         "its behalf. *Replay* is the [total](../reference/method.md#totals) of the journal's replay, threads of the "
         "allocator included. First touch stands apart: page faults that the program takes on fresh memory, and what "
         "touching adds to the replay. *Added up* is what timed calls come to. *Rest* is the program's own code: an "
-        "allocator that places blocks well makes it faster, which no replay sees.",
+        "allocator that places blocks well makes it faster, which no replay sees. A host that gives its guest memory "
+        "at the first touch makes whoever touches most seem slow; huge pages show it most.",
         "",
         *(line for one in found for line in _program(one)),
         "## Which touch",
@@ -57,10 +58,24 @@ def _program(told: dict[str, Any]) -> list[str]:
     return [
         f"## {told['program']}",
         "",
-        f"{told['events']:,} events, seconds; the journal replayed at {told['pace']:.3g} times its pace.",
+        f"{told['events']:,} events, seconds; the journal replayed at {_pace(told['pace'])}.",
         "",
         *table(head, rows),
+        *_symbols(told),
     ]
+
+
+def _symbols(told: dict[str, Any]) -> list[str]:
+    """Where perf found each allocator most."""
+    found = []
+    for name, one in told["allocators"].items():
+        if one["symbols"]:
+            found.append(f"{name}: " + ", ".join(f"`{symbol.split()[-1]}`" for symbol in list(one["symbols"])[:2]))
+    return [f"Most of perf's samples: {'; '.join(found)}.", ""] if found else []
+
+
+def _pace(pace: float | None) -> str:
+    return f"{pace:.3g} times its pace" if pace else "full speed"
 
 
 def _range(replay: dict[str, float]) -> str:
