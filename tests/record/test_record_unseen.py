@@ -50,9 +50,7 @@ def built(folder: Path, name: str, source: str, *options: str, compiler: str = "
     for number, unit in enumerate(source.split("\n----\n")):
         files.append(folder / f"{name}{number}.c")
         files[-1].write_text(unit)
-    subprocess.run(
-        [compiler, "-w", "-O2", "-g", "-fno-builtin", "-o", folder / name, *files, *options], check=True, text=True
-    )
+    subprocess.run([compiler, "-w", "-O2", "-g", "-fno-builtin", *options, "-o", folder / name, *files], check=True)
     return str(folder / name)
 
 
@@ -67,6 +65,58 @@ def test_an_allocator_in_the_program_is_recorded(tmp_path, prefix, options):
     assert journal.frees_of(1234) == 4000
     assert len(journal.of_size(len("by the C library") + 1)) == 10, "also what libraries ask for"
     assert "own has an allocator of its own" in done.stderr
+
+
+def test_operators_of_an_allocator_in_the_program_are_recorded_with_the_size_asked_for(tmp_path):
+    operators = """
+#include <cstddef>
+#include <new>
+extern "C" void *malloc(std::size_t size);
+static inline void *give(std::size_t size) { static char pool[1 << 24]; static std::size_t at;
+  at = (at + 15) & ~std::size_t{15}; void *block = pool + at; at += size; return block; }
+extern "C" { void *malloc(std::size_t size) { return give(size); } void free(void *) {}
+void *calloc(std::size_t count, std::size_t size) { return give(count * size); }
+void *realloc(void *, std::size_t size) { return give(size); } }
+void *operator new(std::size_t size) { return give(size); }
+void *operator new[](std::size_t size) { return give(size); }
+void operator delete(void *) noexcept {}
+void operator delete(void *, std::size_t) noexcept {}
+void operator delete[](void *) noexcept {}
+"""
+    user = """
+#include <new>
+int main() {
+  for (int i = 0; i < 300; ++i) ::operator delete(::operator new(1234), 1234ul);
+  for (int i = 0; i < 200; ++i) ::operator delete[](::operator new[](2345));
+  return 0;
+}
+"""
+    program = built(tmp_path, "operators", operators + "\n----\n" + user, "-x", "c++", compiler="g++")
+    journal = record(tmp_path / "operators.byj", program).journal()
+    assert journal.kinds(1234, 2345) == Counter(allocate=500)
+    assert (journal.frees_of(1234), journal.frees_of(2345)) == (300, 200)
+
+
+def test_an_allocator_that_is_linked_in_is_recorded_under_all_its_names(tmp_path):
+    more = """
+void *malloc(size_t size) __attribute__((alias("mi_malloc")));
+void free(void *block) __attribute__((alias("mi_free")));
+void *mi_malloc_aligned(size_t size, size_t alignment) { (void)alignment; return mi_malloc(size); }
+"""
+    user = """
+#include <stdlib.h>
+void *mi_malloc_aligned(size_t size, size_t alignment);
+void mi_free(void *block);
+int main(void) {
+  for (int i = 0; i < 100; ++i) mi_free(mi_malloc_aligned(7777, 64));
+  for (int i = 0; i < 100; ++i) free(malloc(8888));
+  return 0;
+}
+"""
+    program = built(tmp_path, "names", ALLOCATOR + more + "\n----\n" + user, "-DPREFIX(name)=mi_##name")
+    journal = record(tmp_path / "names.byj", program).journal()
+    assert (journal.kinds(7777), journal.kinds(8888)) == (Counter(aligned=100), Counter(allocate=100))
+    assert (journal.frees_of(7777), journal.frees_of(8888)) == (100, 100)
 
 
 def test_an_allocator_that_calls_the_one_behind_it_is_recorded_once(tmp_path):

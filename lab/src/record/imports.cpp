@@ -108,19 +108,20 @@ std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirect
 namespace {
 
 constexpr std::size_t bridge_bytes = 16;
+constexpr std::size_t bridges_bytes = 2 * page_bytes;
 
-// A page within reach of all of [begin, end), or nullptr.
-std::byte* page_near(std::uint64_t begin, std::uint64_t end) {
+// Memory within reach of all of [begin, end), or nullptr.
+std::byte* memory_near(std::uint64_t begin, std::uint64_t end) {
   constexpr std::uint64_t reach = (std::uint64_t{1} << 31) - (std::uint64_t{1} << 20);
   constexpr std::uint64_t step = std::uint64_t{1} << 16;
   if (end - begin > reach / 2) return nullptr;
   const std::uint64_t lowest = end > reach ? end - reach : step;
   // Below: above, a program's heap grows.
   for (std::uint64_t at = down_to_page(begin) - step; at > lowest && at < begin; at -= step) {
-    void* page = mmap(reinterpret_cast<void*>(at), page_bytes, PROT_READ | PROT_WRITE,
+    void* page = mmap(reinterpret_cast<void*>(at), bridges_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (page == reinterpret_cast<void*>(at)) return static_cast<std::byte*>(page);
-    if (page != MAP_FAILED) munmap(page, page_bytes);
+    if (page != MAP_FAILED) munmap(page, bridges_bytes);
   }
   return nullptr;
 }
@@ -136,18 +137,26 @@ void build_bridge(std::byte* at, void* to) {
 // allocation function, behind just such a byte, happens once in 2^39 places.
 std::size_t rewrite_segment(unsigned char* begin, unsigned char* end, std::span<const Redirection> redirections,
                             const std::byte* bridges) {
+  const void* lowest = redirections[0].from;
+  const void* highest = lowest;
+  for (const Redirection& one : redirections) {
+    if (one.from < lowest) lowest = one.from;
+    if (one.from > highest) highest = one.from;
+  }
   std::size_t changed = 0;
   for (unsigned char* at = begin; at + 5 <= end; ++at) {
     if (*at != 0xe8 && *at != 0xe9) continue;
     std::int32_t distance = 0;
     std::memcpy(&distance, at + 1, sizeof distance);
-    void* const target = at + 5 + distance;
+    const void* const target = at + 5 + distance;
+    if (target < lowest || target > highest) continue;
     for (std::size_t i = 0; i < redirections.size(); ++i) {
       if (redirections[i].from != target) continue;
       const auto to = reinterpret_cast<const unsigned char*>(bridges + i * bridge_bytes) - (at + 5);
       distance = static_cast<std::int32_t>(to);
       std::memcpy(at + 1, &distance, sizeof distance);
       ++changed;
+      break;
     }
   }
   return changed;
@@ -156,7 +165,7 @@ std::size_t rewrite_segment(unsigned char* begin, unsigned char* end, std::span<
 }  // namespace
 
 std::size_t rewrite_calls(const dl_phdr_info& object, std::span<const Redirection> redirections) {
-  if (redirections.size() * bridge_bytes > page_bytes) return 0;
+  if (redirections.empty() || redirections.size() * bridge_bytes > bridges_bytes) return 0;
   std::uint64_t begin = ~std::uint64_t{0};
   std::uint64_t end = 0;
   const auto for_code = [&](auto&& visit) {
@@ -172,10 +181,10 @@ std::size_t rewrite_calls(const dl_phdr_info& object, std::span<const Redirectio
     if (to > end) end = to;
   });
   if (begin >= end) return 0;
-  std::byte* const bridges = page_near(begin, end);
+  std::byte* const bridges = memory_near(begin, end);
   if (bridges == nullptr) return 0;
   for (std::size_t i = 0; i < redirections.size(); ++i) build_bridge(bridges + i * bridge_bytes, redirections[i].to);
-  if (mprotect(bridges, page_bytes, PROT_READ | PROT_EXEC) != 0) return 0;
+  if (mprotect(bridges, bridges_bytes, PROT_READ | PROT_EXEC) != 0) return 0;
   std::size_t changed = 0;
   for_code([&](std::uint64_t from, std::uint64_t to) {
     void* const first = reinterpret_cast<void*>(down_to_page(from));

@@ -30,6 +30,7 @@ struct Function {
 
 template <typename Pointer>
 Pointer real_of(unsigned index);
+void* functions_real(unsigned index);
 
 // The order of `functions`.
 enum Index : unsigned {
@@ -53,6 +54,10 @@ enum Index : unsigned {
   free_size_,
   free_aligned_,
   free_size_aligned_,
+  new_,
+  new_nothrow_,
+  new_aligned_,
+  new_aligned_nothrow_,
 };
 
 using Allocate = void* (*)(std::size_t);
@@ -137,6 +142,38 @@ void own_free_size_aligned(void* block, std::size_t size, std::size_t alignment)
           [=] { real_of<void (*)(void*, std::size_t, std::size_t)>(free_size_aligned_)(block, size, alignment); });
 }
 
+// C++'s. An allocator's operators are its malloc, with a loop that throws: that is left to them (hooks_new.cpp).
+void* try_new(std::size_t size, const void* frame) {
+  return allocate(RecordKind::allocate, size, 0, frame,
+                  [=] { return real_of<Allocate>(malloc_)(size == 0 ? 1 : size); });
+}
+void* try_new_aligned(std::size_t size, std::size_t alignment, const void* frame) {
+  if (functions_real(posix_memalign_) == nullptr) return nullptr;
+  return allocate(RecordKind::allocate_aligned, size, alignment, frame, [=]() -> void* {
+    void* block = nullptr;
+    const auto call = real_of<int (*)(void**, std::size_t, std::size_t)>(posix_memalign_);
+    const std::size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
+    return call(&block, least, size == 0 ? 1 : size) == 0 ? block : nullptr;
+  });
+}
+void* own_new(std::size_t size) {
+  void* const block = try_new(size, BLOCKYARD_FRAME);
+  return block != nullptr ? block : real_of<Allocate>(new_)(size);
+}
+void* own_new_nothrow(std::size_t size, const void* nothrow) {
+  void* const block = try_new(size, BLOCKYARD_FRAME);
+  return block != nullptr ? block : real_of<void* (*)(std::size_t, const void*)>(new_nothrow_)(size, nothrow);
+}
+void* own_new_aligned(std::size_t size, std::size_t alignment) {
+  void* const block = try_new_aligned(size, alignment, BLOCKYARD_FRAME);
+  return block != nullptr ? block : real_of<AllocateTwo>(new_aligned_)(size, alignment);
+}
+void* own_new_aligned_nothrow(std::size_t size, std::size_t alignment, const void* nothrow) {
+  void* const block = try_new_aligned(size, alignment, BLOCKYARD_FRAME);
+  using Real = void* (*)(std::size_t, std::size_t, const void*);
+  return block != nullptr ? block : real_of<Real>(new_aligned_nothrow_)(size, alignment, nothrow);
+}
+
 template <typename Hook>
 void* address(Hook* hook) {
   return reinterpret_cast<void*>(hook);
@@ -163,9 +200,40 @@ Function functions[] = {
     {"free_size", nullptr, address(own_free_with<free_size_>)},
     {"free_aligned", nullptr, address(own_free_with<free_aligned_>)},
     {"free_size_aligned", nullptr, address(own_free_size_aligned)},
+    {"_Znwm", nullptr, address(own_new)},
+    {"_ZnwmRKSt9nothrow_t", nullptr, address(own_new_nothrow)},
+    {"_ZnwmSt11align_val_t", nullptr, address(own_new_aligned)},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow)},
+    {"_Znam", nullptr, address(own_new)},
+    {"_ZnamRKSt9nothrow_t", nullptr, address(own_new_nothrow)},
+    {"_ZnamSt11align_val_t", nullptr, address(own_new_aligned)},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow)},
+    // What else they are given, a block's size and alignment, the hook does not need.
+    {"_ZdlPv", nullptr, address(own_free)},
+    {"_ZdaPv", nullptr, address(own_free)},
+    {"_ZdlPvm", nullptr, address(own_free)},
+    {"_ZdaPvm", nullptr, address(own_free)},
+    {"_ZdlPvRKSt9nothrow_t", nullptr, address(own_free)},
+    {"_ZdaPvRKSt9nothrow_t", nullptr, address(own_free)},
+    {"_ZdlPvSt11align_val_t", nullptr, address(own_free)},
+    {"_ZdaPvSt11align_val_t", nullptr, address(own_free)},
+    {"_ZdlPvmSt11align_val_t", nullptr, address(own_free)},
+    {"_ZdaPvmSt11align_val_t", nullptr, address(own_free)},
+    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", nullptr, address(own_free)},
+    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", nullptr, address(own_free)},
 };
 constexpr std::size_t function_count = sizeof functions / sizeof functions[0];
-static_assert(function_count == free_size_aligned_ + 1);
+static_assert(function_count > new_aligned_nothrow_);
+
+void* functions_real(unsigned index) { return functions[index].real; }
+
+Redirection redirections[3 * function_count];
+std::size_t redirection_count = 0;
+
+void redirect(void* from, void* to) {
+  if (from != nullptr && from != to && redirection_count < sizeof redirections / sizeof redirections[0])
+    redirections[redirection_count++] = {from, to};
+}
 
 template <typename Pointer>
 Pointer real_of(unsigned index) {
@@ -220,10 +288,11 @@ class SymbolTable {
   SymbolTable(const SymbolTable&) = delete;
   SymbolTable& operator=(const SymbolTable&) = delete;
 
-  /// Finds the functions of the allocator with this prefix. `bias` is what the loader added. Whether it has malloc and
-  /// free.
-  bool find_allocator(const char* prefix, std::uint64_t bias) const {
+  /// Redirects the functions of the allocator with this prefix, if it has one. `bias` is what the loader added. Where an
+  /// allocator is known already, only if it is that one under another name. Whether it was.
+  bool redirect_allocator(const char* prefix, std::uint64_t bias) const {
     const std::size_t length = std::strlen(prefix);
+    void* found[function_count] = {};
     for (std::size_t i = 0; i < count_; ++i) {
       const ElfW(Sym)& symbol = symbols_[i];
       if ((symbol.st_info & 0xf) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings_bytes_)
@@ -231,13 +300,17 @@ class SymbolTable {
       const char* const name = strings_ + symbol.st_name;
       if (std::strncmp(name, prefix, length) != 0) continue;
       const int index = index_of(name + length);
-      if (index >= 0) functions[index].real = reinterpret_cast<void*>(bias + symbol.st_value);
+      if (index >= 0) found[index] = reinterpret_cast<void*>(bias + symbol.st_value);
     }
-    const bool gives = functions[malloc_].real != nullptr || functions[mallocx_].real != nullptr;
-    const bool takes = functions[free_].real != nullptr || functions[sdallocx_].real != nullptr;
-    if (gives && takes) return true;
-    for (Function& function : functions) function.real = nullptr;
-    return false;
+    const bool gives = found[malloc_] != nullptr || found[mallocx_] != nullptr;
+    const bool takes = found[free_] != nullptr || found[sdallocx_] != nullptr;
+    if (!gives || !takes) return false;
+    if (functions[malloc_].real != nullptr && functions[malloc_].real != found[malloc_]) return false;
+    for (std::size_t i = 0; i < function_count; ++i) {
+      if (functions[i].real == nullptr) functions[i].real = found[i];
+      redirect(found[i], functions[i].hook);
+    }
+    return true;
   }
 
  private:
@@ -276,24 +349,17 @@ int take_bias(dl_phdr_info* object, std::size_t, void* bias) {
   return 1;  // the first is the program
 }
 
-bool find_linked_in() {
+bool redirect_linked_in() {
   std::uint64_t bias = 0;
   dl_iterate_phdr(take_bias, &bias);
   const SymbolTable table;
   for (const char* prefix : prefixes) {
-    if (table.find_allocator(prefix, bias)) return true;
+    if (table.redirect_allocator(prefix, bias)) return true;
   }
   return false;
 }
 
 // ------------------------------------------------------------------------------------------------- changing calls
-
-Redirection redirections[2 * function_count];
-std::size_t redirection_count = 0;
-
-void redirect(void* from, void* to) {
-  if (from != nullptr && from != to) redirections[redirection_count++] = {from, to};
-}
 
 bool is_ours(const dl_phdr_info& object) { return contains(object, reinterpret_cast<const void*>(&index_of)); }
 
@@ -347,17 +413,21 @@ bool hook_own_allocator(char (&name)[64]) {
     const char* slash = std::strrchr(first.object, '/');
     std::strncpy(name, first.object[0] == '\0' ? "." : (slash == nullptr ? first.object : slash + 1), sizeof name - 1);
     for (Function& function : functions) {
+      // Not what a program calls by such a name for itself.
+      if (&function > &functions[sdallocx_] && &function < &functions[new_]) continue;
       const FoundSymbol found = find_anywhere(function.name);
-      if (found.address != nullptr && std::strcmp(found.object, first.object) == 0) function.real = found.address;
+      if (found.address == nullptr || std::strcmp(found.object, first.object) != 0) continue;
+      function.real = found.address;
+      redirect(function.real, function.hook);
     }
     wanted.inside = first.address;
-  } else if (find_linked_in()) {
+    if (name[0] == '.') redirect_linked_in();  // its own names for the same functions, and for more
+  } else if (redirect_linked_in()) {
     name[0] = '.';
     wanted.inside = functions[free_].real != nullptr ? functions[free_].real : functions[sdallocx_].real;
   } else {
     return true;
   }
-  for (const Function& function : functions) redirect(function.real, function.hook);
   dl_iterate_phdr(rewrite, &wanted);
   return wanted.changed > 0;
 }
