@@ -48,6 +48,15 @@ def busy_processors(wanted: bool) -> Iterator[None]:
             spinner.wait()
 
 
+def run(command: list[str]) -> str:
+    """What it printed. heaptrack fails now and then where a program ends while it starts: that run is done again."""
+    for _ in range(3):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return done.stdout + done.stderr
+    raise SystemExit(f"bench/record: {' '.join(command)} failed: {done.stderr}")
+
+
 def measure_hot(pairs: int, repeats: int) -> dict[str, dict[str, float]]:
     """Nanoseconds per event by stacks and way."""
     found = {}
@@ -59,8 +68,7 @@ def measure_hot(pairs: int, repeats: int) -> dict[str, dict[str, float]]:
                     for _ in range(repeats):
                         for name, before in ways(folder).items():
                             command = [*before, str(HOT), stacks, str(pairs)]
-                            done = subprocess.run(command, capture_output=True, text=True, check=True)
-                            printed = re.search(r"^\d+\.\d{3}$", done.stdout + done.stderr, re.MULTILINE)
+                            printed = re.search(r"^\d+\.\d{3}$", run(command), re.MULTILINE)
                             taken[name].append(float(printed.group()))
                     found[f"{stacks}, processors {'busy' if is_busy else 'free'}"] = {
                         name: statistics.median(times) for name, times in taken.items()
@@ -75,7 +83,7 @@ def measure_seconds(command: list[str], repeats: int, *, names: bool) -> dict[st
         with tempfile.TemporaryDirectory(prefix="blockyard-bench-") as folder:
             for name, before in ways(folder, stacks=False, names=names).items():
                 begin = time.monotonic()
-                subprocess.run([*before, *command], capture_output=True, check=True)
+                run([*before, *command])
                 taken.setdefault(name, []).append(time.monotonic() - begin)
     return {name: statistics.median(times) for name, times in taken.items()}
 
