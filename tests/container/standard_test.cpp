@@ -35,8 +35,8 @@ using DirectMap = HashMap<int, std::string, HasherDefault, ComparatorDefault<int
 template <class Map>
 class AnyMap : public testing::Test {};
 using StandardMaps = testing::Types<HashMap<int, std::string>, DirectMap, RBMap<int, std::string>,
-                            HashMap<int, std::string, HasherDefault, ComparatorDefault<int>, TempBlocks>,
-                            RBMap<int, std::string, container::LessDefault, TempBlocks>>;
+                                    HashMap<int, std::string, HasherDefault, ComparatorDefault<int>, TempBlocks>,
+                                    RBMap<int, std::string, container::LessDefault, TempBlocks>>;
 TYPED_TEST_SUITE(AnyMap, StandardMaps);
 
 TYPED_TEST(AnyMap, is_made_of_a_range_and_compared) {

@@ -26,8 +26,8 @@ struct KeyValue {
   explicit KeyValue(std::in_place_t, Key&& from, Arguments&&... arguments)
       : key(std::forward<Key>(from)), value(std::forward<Arguments>(arguments)...) {}
 
-  friend bool operator==(const KeyValue& a, const KeyValue& b) requires
-      std::equality_comparable<K> && std::equality_comparable<V> {
+  friend bool operator==(const KeyValue& a,
+                         const KeyValue& b) requires std::equality_comparable<K> && std::equality_comparable<V> {
     return a.key == b.key && a.value == b.value;
   }
 };

@@ -197,13 +197,12 @@ class HashMap : public container::StandardNames<HashMap<K, V, Hasher, Comparator
   // The same by what stands for a key.
   template <class Q>
   static constexpr bool stands_for_key =
-      !std::is_same_v<Q, K> &&
-      ((has_spread_hashes && std::is_same_v<Comparator, ComparatorDefault<K>> &&
-        std::is_convertible_v<const Q&, std::string_view>) ||
-       requires {
-         typename Hasher::is_transparent;
-         typename Comparator::is_transparent;
-       });
+      !std::is_same_v<Q, K> && ((has_spread_hashes && std::is_same_v<Comparator, ComparatorDefault<K>> &&
+                                 std::is_convertible_v<const Q&, std::string_view>) ||
+                                requires {
+                                  typename Hasher::is_transparent;
+                                  typename Comparator::is_transparent;
+                                });
   template <class Q>
   requires stands_for_key<Q>
   [[nodiscard]] V& get(const Q& key) { return value_at(key); }
@@ -235,8 +234,9 @@ class HashMap : public container::StandardNames<HashMap<K, V, Hasher, Comparator
   requires stands_for_key<Q>
   [[nodiscard]] ConstIterator find(const Q& key) const { return {lookup(key, hashed(key)), this}; }
   template <class Q>
-  requires(stands_for_key<Q> && !std::is_convertible_v<const Q&, ConstIterator>)
-  bool erase(const Q& key) { return erase_key(key); }
+  requires(stands_for_key<Q> && !std::is_convertible_v<const Q&, ConstIterator>) bool erase(const Q& key) {
+    return erase_key(key);
+  }
 
   /// Removes the entry of an iterator, which is not the end. An iterator to the next entry.
   Iterator erase(const ConstIterator& at) {
@@ -378,7 +378,9 @@ class HashMap : public container::StandardNames<HashMap<K, V, Hasher, Comparator
     }
   }
   template <class Q>
-  [[nodiscard]] std::uint64_t hashed(const Q& key) const { return container::mix(hash_of(key), spreading_.multiplier); }
+  [[nodiscard]] std::uint64_t hashed(const Q& key) const {
+    return container::mix(hash_of(key), spreading_.multiplier);
+  }
 
   template <class Link>
   static Node* node_at(Link link) noexcept {
@@ -491,7 +493,7 @@ class HashMap : public container::StandardNames<HashMap<K, V, Hasher, Comparator
   // Whether no code of the program runs while an entry is made. Such code may use this map.
   template <class Key, class... Value>
   static constexpr bool is_trivially_made =
-      std::is_trivially_constructible_v<K, Key> && std::is_trivially_constructible_v<V, Value...>;
+      std::is_trivially_constructible_v<K, Key>&& std::is_trivially_constructible_v<V, Value...>;
 
   void make_room(std::uint64_t& hash, const K& key) {
     if (size_ >= table_.capacity()) [[unlikely]] {
@@ -502,9 +504,9 @@ class HashMap : public container::StandardNames<HashMap<K, V, Hasher, Comparator
     }
   }
 
-  // Adds an entry for a key that a search did not find; whether it is new. Out of line, as everything but the search is: each caller would
-  // copy this. The new entry's constructors may have changed the map, and even added its key: the search is repeated,
-  // in a line that is in the cache. `assigns` says whether an entry found then gets the new value.
+  // Adds an entry for a key that a search did not find; whether it is new. Out of line, as everything but the search
+  // is: each caller would copy this. The new entry's constructors may have changed the map, and even added its key: the
+  // search is repeated, in a line that is in the cache. `assigns` says whether an entry found then gets the new value.
   template <bool assigns = false, class Key, class... Value>
   [[gnu::noinline]] std::pair<Node*, bool> add(std::uint64_t hash, bool front, Key&& key, Value&&... value) {
     constexpr bool may_change = !is_trivially_made<Key, Value...>;

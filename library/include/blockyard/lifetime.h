@@ -10,8 +10,8 @@
 /// Time: a temp block takes O(1), without an atomic operation; the end of a frame is O(1), and O(blocks that did not
 /// fit the region). A temp job block takes O(1): with one atomic operation when it is freed outside its thread's four
 /// newest chunks. One block in some thousands takes a new chunk: O(1), lock-free while a free chunk exists. Calls into
-/// the operating system: when a thread first allocates or is prepared, when its region grows beyond the address space reserved for it,
-/// and when more chunks are in use than ever before.
+/// the operating system: when a thread first allocates or is prepared, when its region grows beyond the address space
+/// reserved for it, and when more chunks are in use than ever before.
 ///
 /// Memory: a temp region per thread; 8 bytes per temp job block; one live block keeps its chunk, and a thread keeps
 /// four.
@@ -81,7 +81,8 @@ BY_API uint64_t by_temp_frame(void);
 
 /// Sets the size of temp regions: `region` bytes (default 256 KiB), and how far a region may grow when frames need more
 /// (default 4 MiB; a limit below `region` means never). It takes effect for threads that start from now on, for the
-/// calling one at once if it has no temp block, and for others at the end of their frame. 0, or -1 with errno EINVAL for values above 1 GiB or a region below 64 bytes.
+/// calling one at once if it has no temp block, and for others at the end of their frame. 0, or -1 with errno EINVAL
+/// for values above 1 GiB or a region below 64 bytes.
 BY_API int by_temp_configure(size_t region, size_t limit);
 
 /// Sets how many frames of by_frame_end() a temp job block may live before it is reported (default 4).

@@ -226,7 +226,8 @@ class List : public container::StandardNames<List<T, A, Ownership>> {
   }
   /// Removes the element of an iterator, which is not the end. An iterator to the next one.
   template <class I>
-  requires std::is_same_v<I, Iterator> || std::is_same_v<I, ConstIterator> Iterator erase(I at) noexcept {
+  requires std::is_same_v<I, Iterator> || std::is_same_v<I, ConstIterator> Iterator erase(I at)
+  noexcept {
     auto* const element = const_cast<Element*>(at.element());
     Element* const next = element->next();
     state_->remove(element);

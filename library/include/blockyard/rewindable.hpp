@@ -47,8 +47,8 @@ class rewindable : public std::pmr::memory_resource {
   template <class T>
   requires std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>
   [[nodiscard]] std::span<T> make_span(std::size_t count) noexcept {
-    void* const first =
-        count > std::numeric_limits<std::size_t>::max() / sizeof(T) ? nullptr : try_allocate(count * sizeof(T), alignof(T));
+    const bool overflows = count > std::numeric_limits<std::size_t>::max() / sizeof(T);
+    void* const first = overflows ? nullptr : try_allocate(count * sizeof(T), alignof(T));
     return first == nullptr ? std::span<T>() : std::span<T>(static_cast<T*>(first), count);
   }
   /// Ends every block and keeps the memory. O(pieces).

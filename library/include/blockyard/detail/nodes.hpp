@@ -59,7 +59,9 @@ concept NamesElement = std::convertible_to<E, Element*> &&
 
 /// Whether nodes need not be freed: their memory goes by itself.
 template <class Blocks>
-inline constexpr bool forgets_nodes = requires { typename Blocks::ForgetsNodes; };
+inline constexpr bool forgets_nodes = requires {
+  typename Blocks::ForgetsNodes;
+};
 
 struct NoHint {};
 

@@ -1,5 +1,5 @@
-/// Undoes what was begun when an exception, or a return, leaves it unfinished. Without try and catch, which do not compile where
-/// exceptions are off (-fno-exceptions, as engines have it): there, what would throw ends the program.
+/// Undoes what was begun when an exception, or a return, leaves it unfinished. Without try and catch, which do not
+/// compile where exceptions are off (-fno-exceptions, as engines have it): there, what would throw ends the program.
 #ifndef BLOCKYARD_DETAIL_ON_THROW_HPP
 #define BLOCKYARD_DETAIL_ON_THROW_HPP
 
