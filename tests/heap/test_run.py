@@ -132,9 +132,9 @@ def test_the_janitor_can_be_switched_off() -> None:
 
 
 def test_a_janitor_starts_by_memory_in_use_not_by_the_threads_of_the_program() -> None:
-    count = "print(len(os.listdir('/proc/self/task')));"
+    count = "time.sleep(0.2); print(len(os.listdir('/proc/self/task')));"  # a thread ends after it was joined
     script = (
-        f"import threading, os; t = threading.Thread(target=lambda: None); t.start(); t.join(); {count}"
+        f"import threading, os, time; t = threading.Thread(target=lambda: None); t.start(); t.join(); {count}"
         f"b = [bytes(5000) for _ in range(20000)]; {count}"
     )
     assert blockyard("run", "--", sys.executable, "-c", script).stdout == "1\n2\n"
