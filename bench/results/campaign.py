@@ -118,9 +118,9 @@ def _allocator(one: AllocatorFigures, section: Section, cut: Cuts, kept: memory.
         "memory": None if kept is None else {"peak": kept.peak, "peak_live": kept.peak_live, "teardown": kept.teardown},
         "time_ns": {
             "wall": _middle(run.number("wall_ns") for run in one.runs.runs),
-            "calls": sections.middle(one.runs.runs, lambda facts: facts.timed_ns),
+            "calls": one.runs.spent_ns,
             "own_threads": sections.middle(one.runs.runs, lambda facts: facts.own_threads_cpu_ns),
-            "calls_and_own_threads": sections.middle(one.runs.runs, lambda facts: facts.timed_and_background_ns),
+            "calls_and_own_threads": one.runs.spent_with_background_ns,
         },
         "own_thread_shares": [
             _short(run.facts.own_threads_cpu_ns / run.number("wall_ns"))
