@@ -187,8 +187,8 @@ class Writer {
             {"line", label.line}};
   }
 
-  /// What stands around the function to change: `asks`, the function that asks in its name, and the blocks that this one
-  /// asks for elsewhere (`serves`); who calls it; and where the blocks are freed. The most frequent come first.
+  /// What stands around the function to change: `asks`, the function that asks in its name, and the blocks that this
+  /// one asks for elsewhere (`serves`); who calls it; and where the blocks are freed. The most frequent come first.
   void add_neighbours(const Piece& piece, const Evidence& evidence, Json& json) const {
     const Recording& recording = advice_.recording;
     const sites::Labels& labels = *recording.labels;

@@ -6,8 +6,8 @@
 
 namespace blockyard::advise::cost {
 
-/// Nanoseconds of a malloc and its free. Up to 1 KiB: what perf counts for a pair on glibc in running programs (25 to 37
-/// in Perl, Python and SQLite). Above: what replays show for the size classes of the method, rounded.
+/// Nanoseconds of a malloc and its free. Up to 1 KiB: what perf counts for a pair on glibc in running programs (25 to
+/// 37 in Perl, Python and SQLite). Above: what replays show for the size classes of the method, rounded.
 constexpr double pair(std::uint64_t size) {
   constexpr std::uint64_t kib = 1024;
   if (size <= kib) return 30;

@@ -59,8 +59,8 @@ class Loading {
   }
 
  private:
-  /// Turns stretches shorter than a second between two others around, first rests, then loads. A load may be short where
-  /// the recording begins.
+  /// Turns stretches shorter than a second between two others around, first rests, then loads. A load may be short
+  /// where the recording begins.
   void smooth(bool loads) {
     for (auto begin = windows_.begin(); begin != windows_.end();) {
       const bool is = begin->loads;

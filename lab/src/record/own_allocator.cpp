@@ -288,8 +288,8 @@ class SymbolTable {
   SymbolTable(const SymbolTable&) = delete;
   SymbolTable& operator=(const SymbolTable&) = delete;
 
-  /// Redirects the functions of the allocator with this prefix, if it has one. `bias` is what the loader added. Where an
-  /// allocator is known already, only if it is that one under another name. Whether it was.
+  /// Redirects the functions of the allocator with this prefix, if it has one. `bias` is what the loader added. Where
+  /// an allocator is known already, only if it is that one under another name. Whether it was.
   bool redirect_allocator(const char* prefix, std::uint64_t bias) const {
     const std::size_t length = std::strlen(prefix);
     void* found[function_count] = {};

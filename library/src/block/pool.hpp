@@ -131,8 +131,8 @@ bool take_magazine(Pool* pool);
 void leave_loose(Pool* pool);
 
 inline Index slab_step(const Pool* pool) { return Index{1} << (pool->shift - slab_shift); }
-/// The `floor` of a held slab: the current one, after few of its blocks came and went. Its count then is one higher than
-/// `excess` alone would be, so that freeing the last block takes no call.
+/// The `floor` of a held slab: the current one, after few of its blocks came and went. Its count then is one higher
+/// than `excess` alone would be, so that freeing the last block takes no call.
 inline constexpr std::uint32_t held_floor = ~std::uint32_t{0};
 inline std::uint32_t slab_live(const Slab& record) { return record.floor + record.excess; }
 

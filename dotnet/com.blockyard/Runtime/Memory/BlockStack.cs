@@ -9,8 +9,8 @@ namespace Blockyard.Memory
     /// gets a block of its own size. <see cref="Rewind"/> keeps blocks, and they are used again in order. Overhead: 16
     /// bytes of table per block, and the end of a block that a larger request did not fit into. On Linux, blocks beyond
     /// the first 2 MiB are cut from slabs of <see cref="SlabMemory"/>. Each slab is as large as all before it, up to 64
-    /// MiB. Pages of a slab come with their first use. If the owner wants zeros and its items were written so far, those
-    /// of the next block are populated in advance (<see cref="SlabPages"/>), which costs less.
+    /// MiB. Pages of a slab come with their first use. If the owner wants zeros and its items were written so far,
+    /// those of the next block are populated in advance (<see cref="SlabPages"/>), which costs less.
     /// </remarks>
     internal sealed unsafe class BlockStack : CriticalFinalizerObject
     {

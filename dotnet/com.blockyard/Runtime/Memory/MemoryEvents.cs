@@ -11,8 +11,8 @@ namespace Blockyard.Memory
     /// <remarks>
     /// The source has an event at the end of each frame. The counters are those of the meter, which dotnet-counters and
     /// OpenTelemetry read, and again those of the source, which older tools and an <see cref="EventListener"/> read.
-    /// The first allocation of a process lets a thread of the pool make both, because that takes milliseconds; without a
-    /// listener they cost nothing after that.
+    /// The first allocation of a process lets a thread of the pool make both, because that takes milliseconds; without
+    /// a listener they cost nothing after that.
     /// </remarks>
     [EventSource(Name = SourceName)]
     internal sealed class MemoryEvents : EventSource

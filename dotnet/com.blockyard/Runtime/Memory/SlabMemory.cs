@@ -115,8 +115,9 @@ namespace Blockyard.Memory
             return (time[0] * 1000000000) + time[1];
         }
 
-        /// <summary>Calls the functions of <see cref="SlabPages"/> once, so that binding them does not count as the price
-        /// of a page. Apart from the probe: an allocator whose items are not written needs none of them.</summary>
+        /// <summary>Calls the functions of <see cref="SlabPages"/> once, so that binding them does not count as the
+        /// price of a page. Apart from the probe: an allocator whose items are not written needs none of
+        /// them.</summary>
         internal static bool BindForPages()
         {
             ThreadNanoseconds();

@@ -61,8 +61,8 @@ namespace Blockyard.Memory
 
         /// <summary>Prepares the calling thread, so that its first blocks cost what later ones cost. Call it while
         /// loading.</summary>
-        /// <remarks>It compiles the calls, takes the thread's regions, and touches their pages: 512 KiB become resident.
-        /// It takes some milliseconds in the first thread, and 0.1 ms in others.</remarks>
+        /// <remarks>It compiles the calls, takes the thread's regions, and touches their pages: 512 KiB become
+        /// resident. It takes some milliseconds in the first thread, and 0.1 ms in others.</remarks>
         /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         public static void Prepare()
         {

@@ -98,7 +98,8 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Makes the rest of a block ready: all of it if it is zero or need not be, else a page of it.</summary>
+        /// <summary>Makes the rest of a block ready: all of it if it is zero or need not be, else a page of
+        /// it.</summary>
         /// <returns>Its first item.</returns>
         [MethodImpl(MethodImplOptions.NoInlining)]
         private byte* MakeReady()

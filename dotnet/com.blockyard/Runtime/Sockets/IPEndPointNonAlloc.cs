@@ -143,8 +143,8 @@ namespace Blockyard.Sockets
         /// <summary>The object to pass to a socket of the same family to send to this end point.</summary>
         internal EndPoint AsTarget => target;
 
-        /// <summary>Updates the base class after a socket has written a received address into the serialized form, or has
-        /// failed to.</summary>
+        /// <summary>Updates the base class after a socket has written a received address into the serialized form, or
+        /// has failed to.</summary>
         internal void Refresh(EndPoint received)
         {
             if (ReferenceEquals(received, this) || ReferenceEquals(received, receiver.Seed)

@@ -9,9 +9,9 @@ namespace Blockyard.Memory
     /// <see cref="MemorySource"/>.</summary>
     /// <remarks>
     /// Make it with Unity's <c>AllocatorHelper</c>, which registers it, and set <see cref="Source"/>. Blocks cost what
-    /// the source's cost. With an allocator's source a free does nothing, and all blocks end with its reset: collections
-    /// must not be used or disposed after that. A shape: it is untried in Unity, and compiles and is tested against shapes
-    /// of Unity's types. Managed code only: the calls are not compiled by Burst.
+    /// the source's cost. With an allocator's source a free does nothing, and all blocks end with its reset:
+    /// collections must not be used or disposed after that. A shape: it is untried in Unity, and compiles and is tested
+    /// against shapes of Unity's types. Managed code only: the calls are not compiled by Burst.
     /// </remarks>
     public unsafe struct SourceAllocator : AllocatorManager.IAllocator
     {
