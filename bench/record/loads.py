@@ -105,7 +105,7 @@ def main() -> None:
             show(stacks, "ns", found)
     if options.only in (None, "threads"):
         figures["threads_s"] = {}
-        for threads in (50, 300, 2000):
+        for threads in (300, 2000):
             pairs = 100_000 if threads <= 300 else 15_000
             found = measure_seconds([str(THREADS), str(threads), str(pairs)], 1, names=False)
             figures["threads_s"][f"{threads} threads of {pairs:,} pairs"] = found

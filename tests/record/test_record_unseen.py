@@ -67,6 +67,36 @@ def test_an_allocator_in_the_program_is_recorded(tmp_path, prefix, options):
     assert "own has an allocator of its own" in done.stderr
 
 
+def test_operators_of_an_allocator_in_the_program_are_recorded_with_the_size_asked_for(tmp_path):
+    operators = """
+#include <cstddef>
+#include <new>
+extern "C" void *malloc(std::size_t size);
+static inline void *give(std::size_t size) { static char pool[1 << 24]; static std::size_t at;
+  at = (at + 15) & ~std::size_t{15}; void *block = pool + at; at += size; return block; }
+extern "C" { void *malloc(std::size_t size) { return give(size); } void free(void *) {}
+void *calloc(std::size_t count, std::size_t size) { return give(count * size); }
+void *realloc(void *, std::size_t size) { return give(size); } }
+void *operator new(std::size_t size) { return give(size); }
+void *operator new[](std::size_t size) { return give(size); }
+void operator delete(void *) noexcept {}
+void operator delete(void *, std::size_t) noexcept {}
+void operator delete[](void *) noexcept {}
+"""
+    user = """
+#include <new>
+int main() {
+  for (int i = 0; i < 300; ++i) ::operator delete(::operator new(1234), 1234ul);
+  for (int i = 0; i < 200; ++i) ::operator delete[](::operator new[](2345));
+  return 0;
+}
+"""
+    program = built(tmp_path, "operators", operators + "\n----\n" + user, "-x", "c++", compiler="g++")
+    journal = record(tmp_path / "operators.byj", program).journal()
+    assert journal.kinds(1234, 2345) == Counter(allocate=500)
+    assert (journal.frees_of(1234), journal.frees_of(2345)) == (300, 200)
+
+
 def test_an_allocator_that_is_linked_in_is_recorded_under_all_its_names(tmp_path):
     more = """
 void *malloc(size_t size) __attribute__((alias("mi_malloc")));

@@ -55,7 +55,33 @@ void* const* find(std::span<const Redirection> redirections, void* from) {
   return nullptr;
 }
 
-std::size_t rewrite_table(const dl_phdr_info& object, const ElfW(Rela) * table, std::size_t count,
+/// The names of what an object imports.
+struct Names {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+};
+
+// Until a function's first call its import leads into the object's own code, which looks it up.
+void* const* find_unresolved(const dl_phdr_info& object, const Names& names, const ElfW(Rela) & relocation, void* value,
+                             std::span<const Redirection> redirections) {
+  if (ELF64_R_TYPE(relocation.r_info) != import_types[0] || names.symbols == nullptr || names.strings == nullptr)
+    return nullptr;
+  const ElfW(Sym)& symbol = names.symbols[ELF64_R_SYM(relocation.r_info)];
+  const auto address = reinterpret_cast<std::uint64_t>(value);
+  bool is_inside = false;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uint64_t begin = object.dlpi_addr + segment.p_vaddr;
+    is_inside |= segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && address >= begin &&
+                 address < begin + segment.p_memsz;
+  }
+  for (const Redirection& one : redirections) {
+    if (is_inside && std::strcmp(one.name, names.strings + symbol.st_name) == 0) return &one.to;
+  }
+  return nullptr;
+}
+
+std::size_t rewrite_table(const dl_phdr_info& object, const Names& names, const ElfW(Rela) * table, std::size_t count,
                           std::span<const Redirection> redirections) {
   std::size_t changed = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -63,7 +89,9 @@ std::size_t rewrite_table(const dl_phdr_info& object, const ElfW(Rela) * table, 
     const std::uint64_t place = object.dlpi_addr + table[i].r_offset;
     if (place % sizeof(void*) != 0 || !is_writable(object, place)) continue;
     void** const slot = reinterpret_cast<void**>(place);
-    void* const* to = find(redirections, __atomic_load_n(slot, __ATOMIC_RELAXED));
+    void* const value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    void* const* to = find(redirections, value);
+    if (to == nullptr) to = find_unresolved(object, names, table[i], value, redirections);
     if (to == nullptr) continue;
     void* const page = reinterpret_cast<void*>(down_to_page(place));
     const bool was_protected = is_protected(object, place);
@@ -85,8 +113,13 @@ std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirect
   }
   std::uint64_t tables[2] = {};  // of data, of calls
   std::uint64_t bytes[2] = {};
+  // The loader relocates these pointers in place, except in the kernel's own object.
+  const auto at = [&](std::uint64_t value) { return value < object.dlpi_addr ? value + object.dlpi_addr : value; };
+  Names names;
   for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
     const std::uint64_t value = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_SYMTAB) names.symbols = reinterpret_cast<const ElfW(Sym)*>(at(value));
+    if (entry->d_tag == DT_STRTAB) names.strings = reinterpret_cast<const char*>(at(value));
     if (entry->d_tag == DT_RELA) tables[0] = value;
     if (entry->d_tag == DT_RELASZ) bytes[0] = value;
     if (entry->d_tag == DT_JMPREL) tables[1] = value;
@@ -95,10 +128,8 @@ std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirect
   std::size_t changed = 0;
   for (int i = 0; i < 2; ++i) {
     if (tables[i] == 0) continue;
-    // The loader relocates these pointers in place, except in the kernel's own object.
-    const std::uint64_t at = tables[i] < object.dlpi_addr ? tables[i] + object.dlpi_addr : tables[i];
-    changed +=
-        rewrite_table(object, reinterpret_cast<const ElfW(Rela)*>(at), bytes[i] / sizeof(ElfW(Rela)), redirections);
+    changed += rewrite_table(object, names, reinterpret_cast<const ElfW(Rela)*>(at(tables[i])),
+                             bytes[i] / sizeof(ElfW(Rela)), redirections);
   }
   return changed;
 }

@@ -12,11 +12,12 @@ namespace blockyard::record {
 struct Redirection {
   void* from;
   void* to;
+  const char* name;  ///< what imports ask for it by
 };
 
 /// Makes the imports of one object that hold a `from` hold its `to`: those of its own functions, too, where it keeps
-/// their addresses in such a table. Imports that the loader has not looked up yet stay as they are. Returns how many
-/// were changed. Allocates nothing; the object must stay loaded meanwhile.
+/// their addresses in such a table, and those that the loader has not looked up yet and that have the `name`. Returns
+/// how many were changed. Allocates nothing; the object must stay loaded meanwhile.
 std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirection> redirections);
 
 /// Makes the calls and jumps within the code of an object that lead straight to a `from` lead to its `to`. Only while

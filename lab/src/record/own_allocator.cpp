@@ -230,9 +230,9 @@ void* functions_real(unsigned index) { return functions[index].real; }
 Redirection redirections[3 * function_count];
 std::size_t redirection_count = 0;
 
-void redirect(void* from, void* to) {
+void redirect(void* from, void* to, const char* name) {
   if (from != nullptr && from != to && redirection_count < sizeof redirections / sizeof redirections[0])
-    redirections[redirection_count++] = {from, to};
+    redirections[redirection_count++] = {from, to, name};
 }
 
 template <typename Pointer>
@@ -264,6 +264,9 @@ int index_of(const char* name) {
   }
   return -1;
 }
+
+// Whether only an allocator has a function of this name, without a prefix.
+bool is_plain(int index) { return index <= static_cast<int>(sdallocx_) || index >= static_cast<int>(new_); }
 
 // The allocators that Rust's crates and C programs link in, by the prefix of their names.
 constexpr const char* prefixes[] = {"_rjem_", "je_", "mi_", "rp", "tc_"};
@@ -300,7 +303,8 @@ class SymbolTable {
       const char* const name = strings_ + symbol.st_name;
       if (std::strncmp(name, prefix, length) != 0) continue;
       const int index = index_of(name + length);
-      if (index >= 0) found[index] = reinterpret_cast<void*>(bias + symbol.st_value);
+      if (index >= 0 && (length != 0 || is_plain(index)))
+        found[index] = reinterpret_cast<void*>(bias + symbol.st_value);
     }
     const bool gives = found[malloc_] != nullptr || found[mallocx_] != nullptr;
     const bool takes = found[free_] != nullptr || found[sdallocx_] != nullptr;
@@ -308,7 +312,7 @@ class SymbolTable {
     if (functions[malloc_].real != nullptr && functions[malloc_].real != found[malloc_]) return false;
     for (std::size_t i = 0; i < function_count; ++i) {
       if (functions[i].real == nullptr) functions[i].real = found[i];
-      redirect(found[i], functions[i].hook);
+      redirect(found[i], functions[i].hook, "");  // other objects don't ask for it by name
     }
     return true;
   }
@@ -349,14 +353,16 @@ int take_bias(dl_phdr_info* object, std::size_t, void* bias) {
   return 1;  // the first is the program
 }
 
-bool redirect_linked_in() {
+bool redirect_linked_in(bool is_exported) {
   std::uint64_t bias = 0;
   dl_iterate_phdr(take_bias, &bias);
   const SymbolTable table;
+  // What it exports is what other objects ask for; C++'s operators may not be among it.
+  bool any = is_exported && table.redirect_allocator("", bias);
   for (const char* prefix : prefixes) {
-    if (table.redirect_allocator(prefix, bias)) return true;
+    if (is_exported || !any) any |= table.redirect_allocator(prefix, bias);
   }
-  return false;
+  return any;
 }
 
 // ------------------------------------------------------------------------------------------------- changing calls
@@ -413,16 +419,15 @@ bool hook_own_allocator(char (&name)[64]) {
     const char* slash = std::strrchr(first.object, '/');
     std::strncpy(name, first.object[0] == '\0' ? "." : (slash == nullptr ? first.object : slash + 1), sizeof name - 1);
     for (Function& function : functions) {
-      // Not what a program calls by such a name for itself.
-      if (&function > &functions[sdallocx_] && &function < &functions[new_]) continue;
+      if (!is_plain(static_cast<int>(&function - functions))) continue;
       const FoundSymbol found = find_anywhere(function.name);
       if (found.address == nullptr || std::strcmp(found.object, first.object) != 0) continue;
       function.real = found.address;
-      redirect(function.real, function.hook);
+      redirect(function.real, function.hook, function.name);
     }
     wanted.inside = first.address;
-    if (name[0] == '.') redirect_linked_in();  // its own names for the same functions, and for more
-  } else if (redirect_linked_in()) {
+    if (name[0] == '.') redirect_linked_in(true);  // its own names for the same functions, and for more
+  } else if (redirect_linked_in(false)) {
     name[0] = '.';
     wanted.inside = functions[free_].real != nullptr ? functions[free_].real : functions[sdallocx_].real;
   } else {
@@ -442,8 +447,9 @@ void hook_new_objects() {
   if (!complete) {
     complete = true;
     // With RTLD_DEEPBIND an object reaches what is behind the hooks.
-#define BLOCKYARD_REDIRECT(name, result, parameters) \
-  redirect(reinterpret_cast<void*>(real.name), reinterpret_cast<void*>(static_cast<result(*) parameters>(&::name)));
+#define BLOCKYARD_REDIRECT(name, result, parameters)                                                                \
+  redirect(reinterpret_cast<void*>(real.name), reinterpret_cast<void*>(static_cast<result(*) parameters>(&::name)), \
+           #name);
     BLOCKYARD_REAL_FUNCTIONS(BLOCKYARD_REDIRECT)
 #undef BLOCKYARD_REDIRECT
   }
