@@ -11,9 +11,7 @@ from blockyard.errors import UserError
 
 # A script names its interpreter, which may be a script; the kernel follows as many.
 _MOST_INTERPRETERS = 4
-# Where a private folder goes when the path of TMPDIR has a space in it.
-# Room for a socket's name, of whose path the system takes 107 bytes.
-_MOST_BYTES = 70
+# Where a private folder goes when the path of TMPDIR has a space in it, or leaves no room for a socket's name.
 _ELSEWHERE = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 
 
@@ -67,14 +65,15 @@ def is_split(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def private_folder() -> Iterator[Path]:
-    """A folder whose path LD_PRELOAD takes, for as long as the block runs. Raises UserError when none can be had."""
+def private_folder(most_bytes: int = os.pathconf("/", "PC_PATH_MAX")) -> Iterator[Path]:
+    """A folder whose path LD_PRELOAD takes, for as long as the block runs, in one whose path has at most `most_bytes`.
+    Raises UserError when none can be had."""
     places = [Path(tempfile.gettempdir()), *_ELSEWHERE]
     for place in places:
         with contextlib.suppress(OSError):
             # Relative, as TMPDIR may be, it would be another one for a program that changes its folder.
             inside = place.absolute()
-            if not is_split(inside) and len(os.fsencode(inside)) <= _MOST_BYTES:
+            if not is_split(inside) and len(os.fsencode(inside)) <= most_bytes:
                 made = tempfile.TemporaryDirectory(prefix="blockyard-", dir=inside, ignore_cleanup_errors=True)
                 break
     else:

@@ -25,6 +25,9 @@ _KNOWN_FRAME_FUNCTIONS = {
     "vkQueuePresentKHR",
 }
 
+# The system takes 107 bytes of a socket's path; a folder's own name and the socket's need the rest.
+_SOCKET_FOLDER_BYTES = 70
+
 RECORDER = "the recorder"
 OTHERWISE = "or call the functions of blockyard/journal.h"
 
@@ -65,7 +68,7 @@ def run(request: Request) -> Outcome:
     program = _find_program(request.command[0])
     preload.refuse_unfit(program, RECORDER, OTHERWISE)
     _check_output(request)
-    with preload.private_folder() as folder:
+    with preload.private_folder(_SOCKET_FOLDER_BYTES) as folder:
         socket = str(folder / "socket")
         environment = _environment(request, socket, folder)
         collector = _start_collector(request, socket)
