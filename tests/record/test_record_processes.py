@@ -65,6 +65,16 @@ def test_a_journal_grows_while_the_program_runs_and_survives_the_collectors_deat
     assert read(output).kinds(900_001)["allocate"] > ROUNDS
 
 
+def test_a_file_that_has_the_name_of_an_earlier_image_is_not_replaced(tmp_path):
+    output = tmp_path / "game.byj"
+    done = record(output, "sh", "-c", f"echo precious > {tmp_path}/game.$$.byj; exec sort /etc/passwd")
+    journals = {Path(read(path).info["program"]).name: path.name for path in tmp_path.glob("game.byj")}
+    own, later = sorted(tmp_path.glob("game.*.byj"), key=lambda path: len(path.name))
+    assert own.read_text() == "precious\n"
+    assert "sort" not in journals and Path(read(later).info["program"]).name == "sort"
+    assert later.name in done.stderr
+
+
 def child_named(parent: int, name: str) -> int:
     for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
         if Path(f"/proc/{child}/comm").read_text().strip().startswith(name[:15]):

@@ -161,6 +161,18 @@ def test_an_allocator_without_symbols_is_named_by_record_info_and_every_verb(tmp
     assert "stripped carries jemalloc" in (tmp_path / "x.txt").read_text(), "a text journal says it, too"
 
 
+def test_a_preloaded_allocator_is_known_by_its_file_whatever_links_lead_to_it(tmp_path):
+    (tmp_path / "inner").mkdir()
+    source = ALLOCATOR + "void *mi_malloc(size_t size) { return malloc(size); }"
+    library = built(tmp_path / "inner", "liballocator.so.2.0", source, "-DPREFIX(name)=name", "-shared", "-fPIC")
+    link = tmp_path / "libother.so"
+    link.symlink_to(library)
+    program = built(tmp_path, "user", USER, "-DPREFIX(name)=name")
+    done = record(tmp_path / "linked.byj", "env", f"LD_PRELOAD={link}", program)
+    assert done.journal().kinds(1234) == Counter(allocate=4000)
+    assert "was not recorded" not in done.stderr
+
+
 def test_a_program_that_never_allocates_is_not_said_to_be_clean(tmp_path):
     program = built(tmp_path, "silent", "int main(void) { return 0; }")
     done = record(tmp_path / "silent.byj", program)

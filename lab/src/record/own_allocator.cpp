@@ -416,8 +416,11 @@ bool hook_own_allocator(char (&name)[64]) {
   const FoundSymbol first = find_anywhere("malloc");
   Wanted wanted{nullptr};
   if (first.address != nullptr && first.address != behind.address) {
-    const char* slash = std::strrchr(first.object, '/');
-    std::strncpy(name, first.object[0] == '\0' ? "." : (slash == nullptr ? first.object : slash + 1), sizeof name - 1);
+    if (first.object[0] == '\0') {
+      std::strcpy(name, ".");
+    } else {
+      file_name_of(first.object, name, sizeof name);
+    }
     for (Function& function : functions) {
       if (!is_plain(static_cast<int>(&function - functions))) continue;
       const FoundSymbol found = find_anywhere(function.name);

@@ -216,10 +216,7 @@ void name_allocator(Hello& hello) {
   if (!done) {
     done = true;
     own_is_hooked = hook_own_allocator(own);
-    if (const char* path = find_next("malloc").object; path != nullptr) {
-      const char* slash = std::strrchr(path, '/');
-      std::strncpy(hooked, slash == nullptr ? path : slash + 1, sizeof hooked - 1);
-    }
+    if (const char* path = find_next("malloc").object; path != nullptr) file_name_of(path, hooked, sizeof hooked);
   }
   std::memcpy(hello.allocator, hooked, sizeof hooked);
   std::memcpy(hello.own_allocator, own, sizeof own);

@@ -2,9 +2,13 @@
 #include "record/symbols.hpp"
 
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <unistd.h>
 
 #include "record/text.hpp"
 
@@ -204,6 +208,23 @@ bool program_is_sanitized() {
     if (tables.strings[at] == '_' && same_text(tables.strings + at, mark)) return true;
   }
   return false;
+}
+
+void file_name_of(const char* object, char* name, std::size_t room) {
+  name[0] = '\0';
+  const int file = open(object, O_PATH | O_CLOEXEC);
+  if (file < 0) return;
+  char link[32];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  char path[4096];
+  const ssize_t bytes = readlink(link, path, sizeof path - 1);
+  close(file);
+  path[bytes < 0 ? 0 : bytes] = '\0';
+  // Where /proc is missing, the loader's name has to do.
+  const char* const shown = bytes > 0 ? path : object;
+  const char* const slash = std::strrchr(shown, '/');
+  std::strncpy(name, slash == nullptr ? shown : slash + 1, room - 1);
+  name[room - 1] = '\0';
 }
 
 FoundSymbol find_next(const char* name) { return search_objects(name, nullptr, true); }

@@ -11,6 +11,10 @@ struct FoundSymbol {
   const char* object = nullptr;  ///< path of the object that defines it; valid while the object stays loaded
 };
 
+/// The file name of a loaded object as the system knows it, behind all symbolic links, for its path as the loader knows
+/// it. Cut where it has no room; empty where there is no such file.
+void file_name_of(const char* object, char* name, std::size_t room);
+
 /// The first definition of `name` in load order after this library, as RTLD_NEXT would give. Takes the loader's lock;
 /// allocates nothing.
 FoundSymbol find_next(const char* name);

@@ -1,20 +1,30 @@
 #include "record/collect/journal_names.hpp"
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace blockyard::record {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Some file systems know no renaming that spares what is there: a second link does.
+bool move(const char* from, const char* to, bool overwrite) {
+  if (overwrite) return std::rename(from, to) == 0;
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+  return errno == EINVAL && link(from, to) == 0 && unlink(from) == 0;
+}
+
 // Renames what can be renamed.
-std::vector<Moved> move_all(const std::vector<Moved>& wanted) {
+std::vector<Moved> move_all(const std::vector<Moved>& wanted, bool overwrite) {
   std::vector<Moved> done;
   for (const Moved& one : wanted) {
-    std::error_code failed;
-    fs::rename(one.first, one.second, failed);
-    if (!failed) done.push_back(one);
+    if (move(one.first.c_str(), one.second.c_str(), overwrite)) done.push_back(one);
   }
   return done;
 }
@@ -29,15 +39,22 @@ std::string behind_stem(const std::string& path, const std::string& stem) {
 
 std::string JournalNames::name_image(pid_t pid, bool is_first) {
   const unsigned image = ++images_[pid];
-  if (!is_first) return own_path(pid, image);
+  if (!is_first || first_is_kept_) {
+    if (++others_ > most_beside) {
+      std::error_code failed;
+      fs::create_directory(folder(), failed);
+      has_no_folder_ = static_cast<bool>(failed);
+    }
+    return own_path(pid, image, others_);
+  }
   first_own_ = fs::path(wanted_).stem().string() + "." + std::to_string(pid);
   if (image > 1) first_own_.append(".").append(std::to_string(image));
   return wanted_;
 }
 
-std::string JournalNames::next_path(pid_t pid) {
+std::string JournalNames::next_path(pid_t pid) const {
   const auto seen = images_.find(pid);
-  return own_path(pid, seen == images_.end() ? 1 : seen->second + 1);
+  return own_path(pid, seen == images_.end() ? 1 : seen->second + 1, others_ + 1);
 }
 
 std::string JournalNames::folder() const {
@@ -45,22 +62,17 @@ std::string JournalNames::folder() const {
   return base.parent_path() / (base.stem().string() + ".processes");
 }
 
-std::string JournalNames::own_path(pid_t pid, unsigned image) {
+std::string JournalNames::own_path(pid_t pid, unsigned image, unsigned number) const {
   const fs::path base(wanted_);
   std::string name = base.stem().string();
   name.append(".").append(std::to_string(pid));
   if (image > 1) name.append(".").append(std::to_string(image));
   name += base.extension().string();
-  fs::path in = base.parent_path();
-  if (++others_ > most_beside) {
-    std::error_code failed;
-    fs::create_directory(folder(), failed);
-    if (!failed) in = folder();
-  }
-  return in / name;
+  return (number > most_beside && !has_no_folder_ ? fs::path(folder()) : base.parent_path()) / name;
 }
 
 std::vector<Moved> JournalNames::end_first(const std::vector<std::string>& journals) {
+  if (first_is_kept_) return {};
   if (!journals.empty()) {
     first_journals_ = journals;
     away_.clear();
@@ -68,7 +80,7 @@ std::vector<Moved> JournalNames::end_first(const std::vector<std::string>& journ
   }
   std::vector<Moved> back;
   for (const Moved& one : away_) back.emplace_back(one.second, one.first);
-  back = move_all(back);
+  back = move_all(back, overwrite_);
   if (!back.empty()) {
     first_journals_.clear();
     for (const Moved& one : back) first_journals_.push_back(one.second);
@@ -85,7 +97,13 @@ std::vector<Moved> JournalNames::begin_first() {
     if (!rest.empty()) away.emplace_back(journal, base.parent_path() / (first_own_ + rest));
   }
   first_journals_.clear();
-  away_ = move_all(away);
+  away_ = move_all(away, overwrite_);
+  if (away_.size() == away.size()) return away_;
+  // A file of the user's has the name: what is here keeps its own.
+  first_is_kept_ = true;
+  for (Moved& one : away_) std::swap(one.first, one.second);
+  move_all(away_, overwrite_);
+  away_.clear();
   return away_;
 }
 
@@ -101,7 +119,7 @@ std::vector<Moved> JournalNames::gather(const std::vector<std::string>& ended) {
     if (!behind_stem(journal, base.stem().string() + ".").empty() && path != base)
       all.emplace_back(journal, fs::path(folder()) / path.filename());
   }
-  return move_all(all);
+  return move_all(all, overwrite_);
 }
 
 }  // namespace blockyard::record

@@ -21,13 +21,15 @@ class JournalNames {
   /// So many lie beside the file that the user named.
   static constexpr unsigned most_beside = 8;
 
-  explicit JournalNames(std::string wanted) : wanted_(std::move(wanted)) {}
+  /// A file that is there already is replaced only where `overwrite` says so: otherwise a journal keeps its name, and
+  /// what was to get that one gets another.
+  JournalNames(std::string wanted, bool overwrite) : wanted_(std::move(wanted)), overwrite_(overwrite) {}
 
   /// The path for a new image of a process. Call it once for each image. `is_first`: of the first process that records
   /// malloc. An engine's own journals need none.
   std::string name_image(pid_t pid, bool is_first);
   /// The path that the process's next image will get.
-  std::string next_path(pid_t pid);
+  std::string next_path(pid_t pid) const;
 
   /// An image of the first process has ended, and wrote these journals; none where it recorded nothing. Returns the
   /// journals of an earlier image that take the name back.
@@ -38,10 +40,13 @@ class JournalNames {
   std::vector<Moved> gather(const std::vector<std::string>& ended);
 
  private:
-  std::string own_path(pid_t pid, unsigned image);
+  std::string own_path(pid_t pid, unsigned image, unsigned number) const;
   std::string folder() const;
 
   std::string wanted_;
+  bool overwrite_;
+  bool first_is_kept_ = false;  ///< by an image of the first process that could not get another
+  bool has_no_folder_ = false;  ///< it could not be made
   std::unordered_map<pid_t, unsigned> images_;  ///< seen of each process id
   unsigned others_ = 0;                         ///< paths that were given beside the first
   std::string first_own_;  ///< what the last image of the first process is called where another took its name

@@ -50,7 +50,7 @@ Server::Server(ServerSettings settings)
                      sizeof(std::uint64_t)),
       next_key_((stamp_after(StampClock::monotonic) | 0xff) + 1),
       recording_(std::to_string(next_key_)),
-      names_(settings_.output) {
+      names_(settings_.output, settings_.overwrite) {
   if (clock_ == StampClock::cycles) ns_per_stamp_ = 1.0 / base::ticks_per_ns();
   if (settings_.connected >= 0) return;
   listeners_.push_back(listen_at(settings_.socket, true));
