@@ -287,6 +287,28 @@ int main(void) {
     assert "1 thread was not recorded to the end" in done.stderr
 
 
+def test_a_program_that_is_refused_strict_mode_is_recorded_to_its_end(tmp_path):
+    source = """
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+int main(void) {
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  struct { unsigned short count; void *steps; } filter;
+  struct { unsigned short code; unsigned char jt, jf; unsigned k; } allow = {6, 0, 0, 0x7fff0000};
+  filter.count = 1;
+  filter.steps = &allow;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0) return 2;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0) return 3;
+  for (int i = 0; i < 100; ++i) free(malloc(2222));
+  return 0;
+}
+"""
+    done = record(tmp_path / "strict.byj", built(tmp_path, "strict", source))
+    assert done.journal().kinds(2222) == Counter(allocate=100)
+    assert "not recorded to the end" not in done.stderr
+
+
 def test_a_folder_that_is_not_text_takes_journals_and_names(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()

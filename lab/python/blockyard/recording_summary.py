@@ -1,5 +1,6 @@
 """What a recording came to, in the words that the user sees."""
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator
@@ -190,7 +191,8 @@ def _describe_unseen(outcome: Outcome, notable: list[_Pair]) -> Iterator[str]:
         yield f"  and {counted(rest, 'sentence')} more like these: 'blockyard info' says each journal's"
     lost = Counter(program["program"] for program in outcome.summary["unseen"])
     for program, times in lost.most_common(_MOST_SENTENCES):
-        why = preload.unfit(Path(program), RECORDER, OTHERWISE)
+        # Only the program itself knows in which folder another path begins.
+        why = preload.unfit(Path(program), RECORDER, OTHERWISE) if os.path.isabs(program) else None
         yield (
             f"  {program} began without the recorder"
             + (f", {times} times" if times > 1 else "")

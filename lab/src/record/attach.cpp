@@ -97,6 +97,7 @@ bool shake_hands(int socket, const Hello& hello, Attachment& attachment) {
     if (attachment.control != nullptr)
       attachment.empty_page = map_page(region, Layout(*attachment.control).empty_page_at());
     granted = attachment.empty_page != nullptr;
+    if (!granted && attachment.control != nullptr) munmap(attachment.control, page_bytes);
   }
   if (region >= 0) close(region);
   return granted;

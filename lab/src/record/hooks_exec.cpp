@@ -7,6 +7,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include <alloca.h>
 #include <spawn.h>
@@ -109,9 +110,35 @@ void tell_of(Purpose purpose, const char* program, int spawned) {
   errno = saved;
 }
 
-template <typename Function>
-Function* real_function(const char* name) {
-  return reinterpret_cast<Function*>(find_next(name).address);
+// Found when the program is loaded: a child made by vfork() must not wait for the loader's lock, which another thread
+// of its parent may hold. Whoever starts a program before that finds them then.
+struct ExecFunctions {
+  decltype(&::execve) execve;
+  decltype(&::execvpe) execvpe;
+  decltype(&::fexecve) fexecve;
+  decltype(&::posix_spawn) posix_spawn;
+  decltype(&::posix_spawnp) posix_spawnp;
+  bool are_found;
+};
+
+ExecFunctions found{};
+
+const ExecFunctions& exec_functions() {
+  if (__atomic_load_n(&found.are_found, __ATOMIC_ACQUIRE)) return found;
+  const auto find = [](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_next(name).address);
+  };
+  find(found.execve, "execve");
+  find(found.execvpe, "execvpe");
+  find(found.fexecve, "fexecve");
+  find(found.posix_spawn, "posix_spawn");
+  find(found.posix_spawnp, "posix_spawnp");
+  __atomic_store_n(&found.are_found, true, __ATOMIC_RELEASE);
+  return found;
+}
+
+__attribute__((constructor)) void find_at_load() {
+  if (is_recorded() && !program_is_sanitized()) exec_functions();
 }
 
 // Calls `execute(environment)` with the recorder in the environment. Returns only where that fails.
@@ -145,12 +172,12 @@ int start(pid_t* into, const char* program, Strings environment, Spawn spawn) {
 }
 
 int real_execve(const char* path, Strings arguments, Strings environment) {
-  static const auto real = real_function<int(const char*, Strings, Strings)>("execve");
+  const auto real = exec_functions().execve;
   return become(path, environment, [=](Strings with) { return real(path, arguments, with); });
 }
 
 int real_execvpe(const char* file, Strings arguments, Strings environment) {
-  static const auto real = real_function<int(const char*, Strings, Strings)>("execvpe");
+  const auto real = exec_functions().execvpe;
   return become(file, environment, [=](Strings with) { return real(file, arguments, with); });
 }
 
@@ -205,21 +232,23 @@ BY_API int execle(const char* path, const char* argument, ...) noexcept {
 }
 
 BY_API int fexecve(int file, char* const arguments[], char* const environment[]) noexcept {
-  static const auto real = real_function<int(int, Strings, Strings)>("fexecve");
-  return become(arguments[0] == nullptr ? "?" : arguments[0], environment,
+  const auto real = exec_functions().fexecve;
+  Strings given = arguments;
+  asm("" : "+r"(given));  // the header promises that there are some; callers need not keep to it
+  return become(given == nullptr || given[0] == nullptr ? "?" : given[0], environment,
                 [=](Strings with) { return real(file, arguments, with); });
 }
 
 BY_API int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                        const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
-  static const auto real = real_function<decltype(posix_spawn)>("posix_spawn");
+  const auto real = exec_functions().posix_spawn;
   return start(pid, path, environment,
                [=](pid_t* into, Strings with) { return real(into, path, actions, attributes, arguments, with); });
 }
 
 BY_API int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                         const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
-  static const auto real = real_function<decltype(posix_spawnp)>("posix_spawnp");
+  const auto real = exec_functions().posix_spawnp;
   return start(pid, file, environment,
                [=](pid_t* into, Strings with) { return real(into, file, actions, attributes, arguments, with); });
 }

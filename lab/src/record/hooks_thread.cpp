@@ -48,9 +48,11 @@ BY_API int prctl(int option, ...) noexcept {
   const auto fourth = va_arg(rest, unsigned long);
   const auto fifth = va_arg(rest, unsigned long);
   va_end(rest);
+  std::uint64_t left = 0;
   if ((option == PR_SET_TSC && second == PR_TSC_SIGSEGV) || (option == PR_SET_SECCOMP && second == SECCOMP_MODE_STRICT))
-    leave_recording();
+    left = leave_recording();
   const int result = real_prctl(option, second, third, fourth, fifth);
+  if (result != 0) return_to_recording(left);
   if (option == PR_SET_NAME && result == 0 && is_recorded()) {
     char name[17] = {};
     real_prctl(PR_GET_NAME, reinterpret_cast<unsigned long>(name), 0, 0, 0);

@@ -26,12 +26,13 @@ bool is_import(const ElfW(Rela) & relocation) {
   return false;
 }
 
-// Whether the loader has write-protected the place.
+// Whether the loader has write-protected the place: it leaves out a last page that has other data, too.
 bool is_protected(const dl_phdr_info& object, std::uint64_t address) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object.dlpi_phdr[i];
     const std::uint64_t begin = object.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_GNU_RELRO && address >= down_to_page(begin) && address < begin + segment.p_memsz)
+    if (segment.p_type == PT_GNU_RELRO && address >= down_to_page(begin) &&
+        address < down_to_page(begin + segment.p_memsz))
       return true;
   }
   return false;
@@ -215,16 +216,17 @@ std::size_t rewrite_calls(const dl_phdr_info& object, std::span<const Redirectio
   std::byte* const bridges = memory_near(begin, end);
   if (bridges == nullptr) return 0;
   for (std::size_t i = 0; i < redirections.size(); ++i) build_bridge(bridges + i * bridge_bytes, redirections[i].to);
-  if (mprotect(bridges, bridges_bytes, PROT_READ | PROT_EXEC) != 0) return 0;
   std::size_t changed = 0;
+  const bool may_run = mprotect(bridges, bridges_bytes, PROT_READ | PROT_EXEC) == 0;
   for_code([&](std::uint64_t from, std::uint64_t to) {
     void* const first = reinterpret_cast<void*>(down_to_page(from));
     const std::size_t bytes = to - down_to_page(from);
-    if (mprotect(first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return;
+    if (!may_run || mprotect(first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return;
     changed += rewrite_segment(reinterpret_cast<unsigned char*>(from), reinterpret_cast<unsigned char*>(to),
                                redirections, bridges);
     mprotect(first, bytes, PROT_READ | PROT_EXEC);
   });
+  if (changed == 0) munmap(bridges, bridges_bytes);
   return changed;
 }
 

@@ -244,7 +244,7 @@ Pointer real_of(unsigned index) {
 
 /// An object, by where it was loaded.
 struct Wanted {
-  const void* inside;  ///< an address in it; nullptr: the first object, which is the program
+  const void* inside;  ///< an address in it
   std::size_t changed = 0;
 };
 

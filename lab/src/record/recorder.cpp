@@ -510,9 +510,11 @@ void walk_now(void* argument) {
 void walk_elsewhere(Walk& walk) {
   void*& spare = self.producer.slot->spare_stack;
   if (spare == nullptr) {
-    constexpr std::size_t bytes = std::size_t{32} << 10;
+    constexpr std::size_t guard_bytes = std::size_t{64} << 10;  // the largest page that a processor has
+    constexpr std::size_t bytes = guard_bytes + (std::size_t{32} << 10);
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;
+    mprotect(memory, guard_bytes, PROT_NONE);
     spare = static_cast<std::byte*>(memory) + bytes;
   }
   by_call_on_stack(walk_now, &walk, spare);
@@ -546,12 +548,21 @@ void notice_unloaded() {
   self.busy = was_busy;
 }
 
-void leave_recording() {
+std::uint64_t leave_recording() {
   const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);
-  if (key < first_key || self.refused == key) return;
+  if (key < first_key || self.refused == key) return 0;
   process->mapped.control->threads_left.fetch_add(1);
   self.refused = key;
+  const std::uint64_t left = self.key;
   self.key = 1;
+  return left;
+}
+
+void return_to_recording(std::uint64_t left) {
+  if (left == 0) return;
+  process->mapped.control->threads_left.fetch_sub(1);
+  self.refused = 0;
+  self.key = left;
 }
 
 void mark_frame(bool automatic) {

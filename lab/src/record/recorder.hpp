@@ -128,8 +128,9 @@ inline void record_free(void* block, const void* frame) {
 }
 
 /// The calling thread is about to forbid itself the cycle counter, or nearly all system calls: nothing more is recorded
-/// of it.
-void leave_recording();
+/// of it. Returns what return_to_recording() takes where that was refused.
+std::uint64_t leave_recording();
+void return_to_recording(std::uint64_t left);
 /// Some objects may have been unloaded: tells the collector which, and the walkers that they were.
 void notice_unloaded();
 /// A frame of this thread ends. Marks that the program sets itself turn automatic ones off.
