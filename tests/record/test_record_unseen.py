@@ -79,6 +79,8 @@ void *calloc(std::size_t count, std::size_t size) { return give(count * size); }
 void *realloc(void *, std::size_t size) { return give(size); } }
 void *operator new(std::size_t size) { return give(size); }
 void *operator new[](std::size_t size) { return give(size); }
+void *operator new(std::size_t size, const std::nothrow_t &) noexcept { return give(size); }
+void *operator new[](std::size_t size, const std::nothrow_t &) noexcept { return give(size); }
 void operator delete(void *) noexcept {}
 void operator delete(void *, std::size_t) noexcept {}
 void operator delete[](void *) noexcept {}
@@ -95,6 +97,52 @@ int main() {
     journal = record(tmp_path / "operators.byj", program).journal()
     assert journal.kinds(1234, 2345) == Counter(allocate=500)
     assert (journal.frees_of(1234), journal.frees_of(2345)) == (300, 200)
+
+
+NOTHROW = "void *operator new(std::size_t size, const std::nothrow_t &) noexcept { return give(size); }"
+
+
+@pytest.mark.parametrize("nothrow, size", [(NOTHROW, 1234), ("", 1234 + 64)])
+def test_operators_of_a_program_with_a_malloc_of_its_own_are_called(tmp_path, nothrow, size):
+    operators = f"""
+#include <cstddef>
+#include <new>
+extern "C" {{ void *malloc(std::size_t size); void free(void *block); }}
+long news, deletes;
+static void *give(std::size_t size) {{ ++news; return (char *)malloc(size + 64) + 64; }}
+void *operator new(std::size_t size) {{ return give(size); }}
+{nothrow}
+void operator delete(void *block) noexcept {{ ++deletes; free((char *)block - 64); }}
+void operator delete(void *block, std::size_t) noexcept {{ ++deletes; free((char *)block - 64); }}
+"""
+    user = """
+#include <new>
+extern long news, deletes;
+int main() {
+  for (int i = 0; i < 300; ++i) ::operator delete(::operator new(1234), 1234ul);
+  return news == 300 && deletes == 300 ? 0 : 1;
+}
+"""
+    allocator = tmp_path / "allocator.o"
+    (tmp_path / "allocator.c").write_text(ALLOCATOR)
+    options = ("-w", "-O2", "-fno-builtin", "-DPREFIX(name)=name")
+    subprocess.run(["cc", *options, "-c", tmp_path / "allocator.c", "-o", allocator], check=True)
+    link = ("-x", "c++", "-Wl," + str(allocator))
+    program = built(tmp_path, "counts", operators + "\n----\n" + user, *link, compiler="g++")
+    journal = record(tmp_path / "counts.byj", program).journal()
+    assert (journal.kinds(size), journal.frees_of(size)) == (Counter(allocate=300), 300)
+    assert len([event for event in journal.events if event.size in (1234, 1234 + 64)]) == 300
+
+
+def test_an_object_that_looks_functions_up_at_their_first_call_reaches_the_hooks(tmp_path):
+    define = "-DPREFIX(name)=name"
+    library = "void *malloc(unsigned long); void free(void *); void use(void) { free(malloc(4321)); }"
+    lazy = built(tmp_path, "liblazy.so", library, "-shared", "-fPIC", "-Wl,-z,lazy", "-Wl,-z,norelro", "-fno-builtin")
+    user = "void use(void); int main(void) { for (int i = 0; i < 500; ++i) use(); return 0; }"
+    link = ("-rdynamic", "-Wl,-z,lazy,--no-as-needed,-rpath," + str(tmp_path), lazy)
+    program = built(tmp_path, "lazy", ALLOCATOR + "\n----\n" + user, define, *link)
+    journal = record(tmp_path / "lazy.byj", program).journal()
+    assert (journal.kinds(4321), journal.frees_of(4321)) == (Counter(allocate=500), 500)
 
 
 def test_an_allocator_that_is_linked_in_is_recorded_under_all_its_names(tmp_path):

@@ -26,11 +26,11 @@ struct Function {
   const char* name;
   void* real;
   void* hook;
+  bool is_exported = false;  ///< others ask for it by its name
 };
 
 template <typename Pointer>
 Pointer real_of(unsigned index);
-void* functions_real(unsigned index);
 
 // The order of `functions`.
 enum Index : unsigned {
@@ -58,6 +58,22 @@ enum Index : unsigned {
   new_nothrow_,
   new_aligned_,
   new_aligned_nothrow_,
+  new_array_,
+  new_array_nothrow_,
+  new_array_aligned_,
+  new_array_aligned_nothrow_,
+  delete_,
+  delete_array_,
+  delete_size_,
+  delete_array_size_,
+  delete_nothrow_,
+  delete_array_nothrow_,
+  delete_aligned_,
+  delete_array_aligned_,
+  delete_size_aligned_,
+  delete_array_size_aligned_,
+  delete_aligned_nothrow_,
+  delete_array_aligned_nothrow_,
 };
 
 using Allocate = void* (*)(std::size_t);
@@ -142,36 +158,44 @@ void own_free_size_aligned(void* block, std::size_t size, std::size_t alignment)
           [=] { real_of<void (*)(void*, std::size_t, std::size_t)>(free_size_aligned_)(block, size, alignment); });
 }
 
-// C++'s. An allocator's operators are its malloc, with a loop that throws: that is left to them (hooks_new.cpp).
-void* try_new(std::size_t size, const void* frame) {
+// C++'s. They need not be the allocator's malloc: a program's own may count, or put something in front of each block.
+// The hook calls the real one, and what that asks the allocator for is not recorded. An exception must not pass through
+// a frame of ours, so it is the form that throws none; only where that fails, the one that throws is called.
+using Nothrow = const void*;
+template <Index index>
+void* try_new(std::size_t size, Nothrow nothrow, const void* frame) {
   return allocate(RecordKind::allocate, size, 0, frame,
-                  [=] { return real_of<Allocate>(malloc_)(size == 0 ? 1 : size); });
+                  [=] { return real_of<void* (*)(std::size_t, Nothrow)>(index)(size, nothrow); });
 }
-void* try_new_aligned(std::size_t size, std::size_t alignment, const void* frame) {
-  if (functions_real(posix_memalign_) == nullptr) return nullptr;
-  return allocate(RecordKind::allocate_aligned, size, alignment, frame, [=]() -> void* {
-    void* block = nullptr;
-    const auto call = real_of<int (*)(void**, std::size_t, std::size_t)>(posix_memalign_);
-    const std::size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
-    return call(&block, least, size == 0 ? 1 : size) == 0 ? block : nullptr;
-  });
+template <Index index>
+void* try_new_aligned(std::size_t size, std::size_t alignment, Nothrow nothrow, const void* frame) {
+  using Real = void* (*)(std::size_t, std::size_t, Nothrow);
+  return allocate(RecordKind::allocate_aligned, size, alignment, frame,
+                  [=] { return real_of<Real>(index)(size, alignment, nothrow); });
 }
+template <Index index>
+void* own_new_nothrow(std::size_t size, Nothrow nothrow) {
+  return try_new<index>(size, nothrow, BLOCKYARD_FRAME);
+}
+template <Index index>
+void* own_new_aligned_nothrow(std::size_t size, std::size_t alignment, Nothrow nothrow) {
+  return try_new_aligned<index>(size, alignment, nothrow, BLOCKYARD_FRAME);
+}
+// std::nothrow of a library that need not be there.
+constexpr char no_throw = 0;
+template <Index index, Index nothrow>
 void* own_new(std::size_t size) {
-  void* const block = try_new(size, BLOCKYARD_FRAME);
-  return block != nullptr ? block : real_of<Allocate>(new_)(size);
+  void* const block = self.busy != 0 ? nullptr : try_new<nothrow>(size, &no_throw, BLOCKYARD_FRAME);
+  return block != nullptr ? block : real_of<Allocate>(index)(size);
 }
-void* own_new_nothrow(std::size_t size, const void* nothrow) {
-  void* const block = try_new(size, BLOCKYARD_FRAME);
-  return block != nullptr ? block : real_of<void* (*)(std::size_t, const void*)>(new_nothrow_)(size, nothrow);
-}
+template <Index index, Index nothrow>
 void* own_new_aligned(std::size_t size, std::size_t alignment) {
-  void* const block = try_new_aligned(size, alignment, BLOCKYARD_FRAME);
-  return block != nullptr ? block : real_of<AllocateTwo>(new_aligned_)(size, alignment);
+  void* const block = self.busy != 0 ? nullptr : try_new_aligned<nothrow>(size, alignment, &no_throw, BLOCKYARD_FRAME);
+  return block != nullptr ? block : real_of<AllocateTwo>(index)(size, alignment);
 }
-void* own_new_aligned_nothrow(std::size_t size, std::size_t alignment, const void* nothrow) {
-  void* const block = try_new_aligned(size, alignment, BLOCKYARD_FRAME);
-  using Real = void* (*)(std::size_t, std::size_t, const void*);
-  return block != nullptr ? block : real_of<Real>(new_aligned_nothrow_)(size, alignment, nothrow);
+template <Index index, typename... More>
+void own_delete(void* block, More... more) {
+  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, More...)>(index)(block, more...); });
 }
 
 template <typename Hook>
@@ -200,32 +224,31 @@ Function functions[] = {
     {"free_size", nullptr, address(own_free_with<free_size_>)},
     {"free_aligned", nullptr, address(own_free_with<free_aligned_>)},
     {"free_size_aligned", nullptr, address(own_free_size_aligned)},
-    {"_Znwm", nullptr, address(own_new)},
-    {"_ZnwmRKSt9nothrow_t", nullptr, address(own_new_nothrow)},
-    {"_ZnwmSt11align_val_t", nullptr, address(own_new_aligned)},
-    {"_ZnwmSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow)},
-    {"_Znam", nullptr, address(own_new)},
-    {"_ZnamRKSt9nothrow_t", nullptr, address(own_new_nothrow)},
-    {"_ZnamSt11align_val_t", nullptr, address(own_new_aligned)},
-    {"_ZnamSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow)},
-    // What else they are given, a block's size and alignment, the hook does not need.
-    {"_ZdlPv", nullptr, address(own_free)},
-    {"_ZdaPv", nullptr, address(own_free)},
-    {"_ZdlPvm", nullptr, address(own_free)},
-    {"_ZdaPvm", nullptr, address(own_free)},
-    {"_ZdlPvRKSt9nothrow_t", nullptr, address(own_free)},
-    {"_ZdaPvRKSt9nothrow_t", nullptr, address(own_free)},
-    {"_ZdlPvSt11align_val_t", nullptr, address(own_free)},
-    {"_ZdaPvSt11align_val_t", nullptr, address(own_free)},
-    {"_ZdlPvmSt11align_val_t", nullptr, address(own_free)},
-    {"_ZdaPvmSt11align_val_t", nullptr, address(own_free)},
-    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", nullptr, address(own_free)},
-    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", nullptr, address(own_free)},
+    {"_Znwm", nullptr, address(own_new<new_, new_nothrow_>)},
+    {"_ZnwmRKSt9nothrow_t", nullptr, address(own_new_nothrow<new_nothrow_>)},
+    {"_ZnwmSt11align_val_t", nullptr, address(own_new_aligned<new_aligned_, new_aligned_nothrow_>)},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow<new_aligned_nothrow_>)},
+    {"_Znam", nullptr, address(own_new<new_array_, new_array_nothrow_>)},
+    {"_ZnamRKSt9nothrow_t", nullptr, address(own_new_nothrow<new_array_nothrow_>)},
+    {"_ZnamSt11align_val_t", nullptr, address(own_new_aligned<new_array_aligned_, new_array_aligned_nothrow_>)},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow<new_array_aligned_nothrow_>)},
+    {"_ZdlPv", nullptr, address(own_delete<delete_>)},
+    {"_ZdaPv", nullptr, address(own_delete<delete_array_>)},
+    {"_ZdlPvm", nullptr, address(own_delete<delete_size_, std::size_t>)},
+    {"_ZdaPvm", nullptr, address(own_delete<delete_array_size_, std::size_t>)},
+    {"_ZdlPvRKSt9nothrow_t", nullptr, address(own_delete<delete_nothrow_, Nothrow>)},
+    {"_ZdaPvRKSt9nothrow_t", nullptr, address(own_delete<delete_array_nothrow_, Nothrow>)},
+    {"_ZdlPvSt11align_val_t", nullptr, address(own_delete<delete_aligned_, std::size_t>)},
+    {"_ZdaPvSt11align_val_t", nullptr, address(own_delete<delete_array_aligned_, std::size_t>)},
+    {"_ZdlPvmSt11align_val_t", nullptr, address(own_delete<delete_size_aligned_, std::size_t, std::size_t>)},
+    {"_ZdaPvmSt11align_val_t", nullptr, address(own_delete<delete_array_size_aligned_, std::size_t, std::size_t>)},
+    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", nullptr,
+     address(own_delete<delete_aligned_nothrow_, std::size_t, Nothrow>)},
+    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", nullptr,
+     address(own_delete<delete_array_aligned_nothrow_, std::size_t, Nothrow>)},
 };
 constexpr std::size_t function_count = sizeof functions / sizeof functions[0];
-static_assert(function_count > new_aligned_nothrow_);
-
-void* functions_real(unsigned index) { return functions[index].real; }
+static_assert(function_count == delete_array_aligned_nothrow_ + 1);
 
 Redirection redirections[3 * function_count];
 std::size_t redirection_count = 0;
@@ -263,6 +286,19 @@ int index_of(const char* name) {
     if (std::strcmp(functions[i].name, name) == 0) return static_cast<int>(i);
   }
   return -1;
+}
+
+// Redirects the operators of which the form that throws nothing is there as well, as allocators have it, and with them
+// all that take such a block. Of others, what they ask malloc for is recorded.
+void redirect_operators() {
+  for (unsigned index = new_; index < function_count; ++index) {
+    const Function& function = functions[index];
+    const bool is_array = function.name[3] == 'a';  // _Znam, _ZdaPv
+    const bool is_aligned = std::strstr(function.name, "align_val_t") != nullptr;
+    const unsigned throwing = (is_array ? new_array_ : new_) + (is_aligned ? new_aligned_ - new_ : 0u);
+    if (functions[throwing].real != nullptr && functions[throwing + 1].real != nullptr)
+      redirect(function.real, function.hook, function.is_exported ? function.name : "");
+  }
 }
 
 // Whether only an allocator has a function of this name, without a prefix.
@@ -312,7 +348,7 @@ class SymbolTable {
     if (functions[malloc_].real != nullptr && functions[malloc_].real != found[malloc_]) return false;
     for (std::size_t i = 0; i < function_count; ++i) {
       if (functions[i].real == nullptr) functions[i].real = found[i];
-      redirect(found[i], functions[i].hook, "");  // other objects don't ask for it by name
+      if (i < new_) redirect(found[i], functions[i].hook, "");  // other objects don't ask for it by name
     }
     return true;
   }
@@ -378,7 +414,7 @@ int rewrite(dl_phdr_info* object, std::size_t, void* data) {
 }
 
 // Which objects were looked at: a hash table of where they begin. Full, it looks again at those that it has no room
-// for.
+// for. Only what the loader calls for each object touches it, one thread at a time.
 constexpr std::size_t most_known = 512;
 std::uint64_t known[most_known];
 unsigned long long additions = 0;  // of objects, as the loader counts them
@@ -406,6 +442,21 @@ int note(dl_phdr_info* object, std::size_t, void*) {
   return 0;
 }
 
+// Keeps those that are still there.
+int note_again(dl_phdr_info* object, std::size_t, void* data) {
+  static std::uint64_t before[most_known];
+  bool& is_first = *static_cast<bool*>(data);
+  if (is_first) {
+    std::memcpy(before, known, sizeof known);
+    std::memset(known, 0, sizeof known);
+    is_first = false;
+  }
+  for (const std::uint64_t begin : before) {
+    if (begin != 0 && begin == object->dlpi_addr) is_new(begin);
+  }
+  return 0;
+}
+
 int has_additions(dl_phdr_info* object, std::size_t, void*) { return object->dlpi_adds != additions ? 1 : -1; }
 
 }  // namespace
@@ -426,7 +477,8 @@ bool hook_own_allocator(char (&name)[64]) {
       const FoundSymbol found = find_anywhere(function.name);
       if (found.address == nullptr || std::strcmp(found.object, first.object) != 0) continue;
       function.real = found.address;
-      redirect(function.real, function.hook, function.name);
+      function.is_exported = true;
+      if (&function < functions + new_) redirect(function.real, function.hook, function.name);
     }
     wanted.inside = first.address;
     if (name[0] == '.') redirect_linked_in(true);  // its own names for the same functions, and for more
@@ -436,33 +488,37 @@ bool hook_own_allocator(char (&name)[64]) {
   } else {
     return true;
   }
+  redirect_operators();
   dl_iterate_phdr(rewrite, &wanted);
   return wanted.changed > 0;
 }
 
 void hook_new_objects() {
-  if (dl_iterate_phdr(has_additions, nullptr) <= 0) return;
   static std::uint32_t others = 0;  // another thread is at it
-  if (__atomic_exchange_n(&others, 1u, __ATOMIC_ACQUIRE) != 0) return;
-  const std::uint32_t was_busy = self.busy;
-  self.busy = 1;
-  static bool complete = false;
-  if (!complete) {
-    complete = true;
-    // With RTLD_DEEPBIND an object reaches what is behind the hooks.
+  // Whoever is turned away relies on the one that looks again afterwards.
+  while (dl_iterate_phdr(has_additions, nullptr) > 0) {
+    if (__atomic_exchange_n(&others, 1u, __ATOMIC_SEQ_CST) != 0) return;
+    const std::uint32_t was_busy = self.busy;
+    self.busy = 1;
+    static bool complete = false;
+    if (!complete) {
+      complete = true;
+      // With RTLD_DEEPBIND an object reaches what is behind the hooks.
 #define BLOCKYARD_REDIRECT(name, result, parameters)                                                                \
   redirect(reinterpret_cast<void*>(real.name), reinterpret_cast<void*>(static_cast<result(*) parameters>(&::name)), \
            #name);
-    BLOCKYARD_REAL_FUNCTIONS(BLOCKYARD_REDIRECT)
+      BLOCKYARD_REAL_FUNCTIONS(BLOCKYARD_REDIRECT)
 #undef BLOCKYARD_REDIRECT
+    }
+    dl_iterate_phdr(rewrite_new, nullptr);
+    self.busy = was_busy;
+    __atomic_store_n(&others, 0u, __ATOMIC_SEQ_CST);
   }
-  dl_iterate_phdr(rewrite_new, nullptr);
-  self.busy = was_busy;
-  __atomic_store_n(&others, 0u, __ATOMIC_RELEASE);
 }
 
 void forget_objects() {
-  for (std::uint64_t& entry : known) entry = 0;
+  bool is_first = true;
+  dl_iterate_phdr(note_again, &is_first);
 }
 
 }  // namespace blockyard::record

@@ -45,8 +45,8 @@ class JournalNames {
 
   std::string wanted_;
   bool overwrite_;
-  bool first_is_kept_ = false;  ///< by an image of the first process that could not get another
-  bool has_no_folder_ = false;  ///< it could not be made
+  bool first_is_kept_ = false;                  ///< by an image of the first process that could not get another
+  bool has_no_folder_ = false;                  ///< it could not be made
   std::unordered_map<pid_t, unsigned> images_;  ///< seen of each process id
   unsigned others_ = 0;                         ///< paths that were given beside the first
   std::string first_own_;  ///< what the last image of the first process is called where another took its name
