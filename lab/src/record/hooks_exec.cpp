@@ -172,13 +172,11 @@ int start(pid_t* into, const char* program, Strings environment, Spawn spawn) {
 }
 
 int real_execve(const char* path, Strings arguments, Strings environment) {
-  const auto real = exec_functions().execve;
-  return become(path, environment, [=](Strings with) { return real(path, arguments, with); });
+  return become(path, environment, [=](Strings with) { return exec_functions().execve(path, arguments, with); });
 }
 
 int real_execvpe(const char* file, Strings arguments, Strings environment) {
-  const auto real = exec_functions().execvpe;
-  return become(file, environment, [=](Strings with) { return real(file, arguments, with); });
+  return become(file, environment, [=](Strings with) { return exec_functions().execvpe(file, arguments, with); });
 }
 
 }  // namespace
@@ -232,25 +230,24 @@ BY_API int execle(const char* path, const char* argument, ...) noexcept {
 }
 
 BY_API int fexecve(int file, char* const arguments[], char* const environment[]) noexcept {
-  const auto real = exec_functions().fexecve;
   Strings given = arguments;
   asm("" : "+r"(given));  // the header promises that there are some; callers need not keep to it
   return become(given == nullptr || given[0] == nullptr ? "?" : given[0], environment,
-                [=](Strings with) { return real(file, arguments, with); });
+                [=](Strings with) { return exec_functions().fexecve(file, arguments, with); });
 }
 
 BY_API int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                        const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
-  const auto real = exec_functions().posix_spawn;
-  return start(pid, path, environment,
-               [=](pid_t* into, Strings with) { return real(into, path, actions, attributes, arguments, with); });
+  return start(pid, path, environment, [=](pid_t* into, Strings with) {
+    return exec_functions().posix_spawn(into, path, actions, attributes, arguments, with);
+  });
 }
 
 BY_API int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                         const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]) {
-  const auto real = exec_functions().posix_spawnp;
-  return start(pid, file, environment,
-               [=](pid_t* into, Strings with) { return real(into, file, actions, attributes, arguments, with); });
+  return start(pid, file, environment, [=](pid_t* into, Strings with) {
+    return exec_functions().posix_spawnp(into, file, actions, attributes, arguments, with);
+  });
 }
 
 }  // extern "C"
