@@ -2,7 +2,8 @@
 # The component `library` has the lab's headers and its recorder too: they are useful without Python.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/blockyard" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 # The library starts the collector, and looks for it beside itself.
-install(TARGETS blockyard_record blockyard-collect LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS blockyard_record blockyard-collect
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
         RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 
 # Every program, preload and adapter of this tree goes into the wheel: a component that adds one edits no list. What

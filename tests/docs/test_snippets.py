@@ -16,7 +16,8 @@ ROOT = pages.ROOT
 #: The README's first block; the guide's pages start where it ends.
 BEGIN = 'export PATH="$PWD/.venv/bin:$PATH"\nmkdir -p try && cd try\n'
 #: The same commands, fewer runs: that every allocator can be replayed is shown by other tests. A gate can't judge
-#: so few and ends with 3 for that reason alone; one that fails is a failure here too.
+#: so few and ends with 3 for that reason alone; one that fails is a failure here too. `diff` counts, and the guide's
+#: second recording has more.
 FEWER_RUNS = """
 blockyard() {
   local verb=$1 arguments=() argument
@@ -32,6 +33,7 @@ blockyard() {
   local code=0
   if [ "$verb" = compare ]; then arguments+=(--export-json gates.json); fi
   command blockyard "$verb" "${arguments[@]}" || code=$?
+  [ "$verb $code" != "diff 3" ] || return 0
   [ "$verb $code" = "compare 3" ] || return $code
   ! grep -q '"passed": false' gates.json
 }

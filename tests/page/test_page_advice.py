@@ -82,7 +82,7 @@ def test_each_change_has_a_row_with_what_where_and_what_it_gains(tab: Page, advi
     head, first, second = rows_of_table(tab)
     assert head == ["#", "change", "in", "blocks", "break it", "share of time, estimated", "measured", "memory"]
     assert first == [
-        "1", "temp", "label(int)label.cpp:7", "12,345", "1", "20 %", "-40 % in the whole replay", "4.0 KiB",
+        "1", "temp", "label(int)label.cpp:7", "12,345", "1", "20 %", "-40 % in the whole replay", "4.00 KiB",
     ]  # fmt: skip
     assert second[1:3] == ["block pool", "spawn(Level&, int)spawn.cpp:12"] and second[6] == "not replayed"
     assert "temp in label()" in text(tab, "advice-words")

@@ -72,6 +72,9 @@ MemoryRoom memory_room(const char* root);
 
 /// Nanoseconds of CLOCK_MONOTONIC, and those of processor time of the calling thread. A system call.
 std::uint64_t monotonic_ns();
+/// CLOCK_MONOTONIC as the C library reads it, without a system call. The program may have put a function of its own in
+/// its place, which allocates: not for malloc and free.
+std::uint64_t program_monotonic_ns();
 std::uint64_t thread_time_ns();
 
 /// The value of an environment variable; nullptr: there is none. Allocates nothing.

@@ -62,8 +62,8 @@ size_t by_heap_trim(void) { return initialise() ? maintenance.trim() : 0; }
 void by_heap_frame_end(uint64_t budget_ns) {
   if (thread_heap != &empty_heap) {
     // One list at a time, so that the clock is read often enough for any budget.
-    const std::uint64_t started = blockyard::base::monotonic_ns();
-    while (adopt_pending(thread_heap, 1) != 0 && blockyard::base::monotonic_ns() - started < budget_ns) {
+    const std::uint64_t started = blockyard::base::program_monotonic_ns();
+    while (adopt_pending(thread_heap, 1) != 0 && blockyard::base::program_monotonic_ns() - started < budget_ns) {
     }
   }
   if (janitor_phase.load(std::memory_order_relaxed) != JanitorPhase::running && initialise()) {

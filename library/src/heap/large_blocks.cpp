@@ -136,4 +136,13 @@ bool resize_run(void* block, std::size_t size) {
   return true;
 }
 
+bool grow_run_at_limit(void* block, std::size_t size) {
+  const auto page = static_cast<std::uint32_t>(region.page_of(block));
+  if (size >= region.most_bytes || !process_supply.grow_at_limit(page, pages_of(size))) {
+    return false;
+  }
+  region.pages[page].flags &= static_cast<std::uint8_t>(~page_populated);
+  return true;
+}
+
 }  // namespace blockyard::heap

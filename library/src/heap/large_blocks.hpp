@@ -30,6 +30,8 @@ void free_runs_of(ThreadHeap* arena);
 
 /// Resizes such a block in place, to `size` bytes above small_limit. False: it has to move.
 bool resize_run(void* block, std::size_t size);
+/// The same where it can't move, as no other run is long enough: waits for the janitor's round to end.
+bool grow_run_at_limit(void* block, std::size_t size);
 
 /// Bytes of such a block.
 inline std::size_t run_bytes(const void* block) {

@@ -30,11 +30,11 @@ bool Maintenance::begin() {
   return true;
 }
 
-Round Maintenance::run(std::uint64_t budget_ns, bool may_try_huge) {
+Round Maintenance::run(std::uint64_t budget_ns, bool in_background) {
   if (!begin()) {
     return {};
   }
-  const Round round = run_alone(budget_ns, may_try_huge);
+  const Round round = run_alone(budget_ns, in_background);
   supply_.working.store(false, std::memory_order_release);
   return round;
 }
@@ -102,18 +102,21 @@ std::uint16_t Maintenance::follow(std::uint64_t now_ns) {
   return tick;
 }
 
-Round Maintenance::run_alone(std::uint64_t budget_ns, bool may_try_huge) {
+Round Maintenance::run_alone(std::uint64_t budget_ns, bool in_background) {
   PageHeap& pages = supply_.pages;
   ReadySlabs& ready_slabs = supply_.ready_slabs;
   Demand& demand = supply_.demand;
-  const std::uint64_t started = base::monotonic_ns();
-  const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
+  const auto now_ns = in_background ? base::monotonic_ns : base::program_monotonic_ns;
+  const std::uint64_t started = now_ns();
+  const auto within_budget = [&] { return now_ns() - started < budget_ns; };
   const std::uint16_t tick = follow(started);
   look_at_limits(tick);
-  bool exhausted = false;
+  // Where addresses are short, free runs must not be cut up by what is made ready: one block may need them all.
+  bool exhausted =
+      supply_.reserve_pages() < demand.reserve_target() && !is_in_sandbox() && base::address_space_is_limited();
   while (!exhausted && supply_.reserve_pages() < demand.reserve_target() && within_budget()) {
     exhausted = !supply_.populate_chunk(
-        purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0, may_try_huge);
+        purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0, in_background);
   }
   demand.set_exhausted(exhausted);
   // What is cut comes out of the reserve: where that is small, half of it at most.

@@ -27,8 +27,9 @@ class Maintenance {
 
   /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the janitor
   /// that was switched off may be in its last round when a frame ends, or frames end on several threads.
-  /// `may_try_huge`: it may make a trial of huge pages (huge_chunks.hpp), which no budget bounds.
-  Round run(std::uint64_t budget_ns, bool may_try_huge);
+  /// `in_background`: it may make a trial of huge pages (huge_chunks.hpp), which no budget bounds, and reads the clock
+  /// by system calls, since no function of the program may run there.
+  Round run(std::uint64_t budget_ns, bool in_background);
   /// The part of a round that gives memory back, for a program with one thread and no janitor: a chunk at most, whether
   /// there was one. A few system calls.
   bool give_back_a_chunk();
@@ -53,7 +54,7 @@ class Maintenance {
 
  private:
   bool begin();
-  Round run_alone(std::uint64_t budget_ns, bool may_try_huge);
+  Round run_alone(std::uint64_t budget_ns, bool in_background);
   std::uint16_t follow(std::uint64_t now_ns);
   void look_at_limits(std::uint16_t tick);
   bool sweep(std::uint16_t tick);

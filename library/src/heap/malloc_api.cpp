@@ -185,11 +185,11 @@ std::size_t usable(const void* block) {
   const int error = errno;
   void* const moved = allocate(size);
   if (moved == nullptr) {
-    if (size > room) {
+    if (size > room && (room <= small_limit || !grow_run_at_limit(block, size))) {
       return nullptr;
     }
     errno = error;
-    return block;  // it fits where it lies
+    return block;  // it fits where it lies, perhaps with what the janitor had
   }
   std::memcpy(moved, block, room < size ? room : size);
   deallocate(block);

@@ -319,8 +319,7 @@ void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state
 
 // The free runs behind it differ in their states. Where they reach the end of what was ever used, and no other place is
 // long enough, new pages follow: a block that would have to move there needs not move at all.
-bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated) {
-  constexpr int most_runs = 3;
+bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated, std::uint32_t most_runs) {
   const std::lock_guard hold(lock_);
   const std::uint32_t whole = tag(first).length;
   if (length <= whole) {
@@ -333,7 +332,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated) {
     return populated ? state == PageState::free_ready : is_free(state);
   };
   std::uint32_t reached = behind;
-  for (int runs = 0; runs < most_runs && reached < end && reached < top_ && serves(reached); ++runs) {
+  for (std::uint32_t runs = 0; runs < most_runs && reached < end && reached < top_ && serves(reached); ++runs) {
     reached += tag(reached).length;
   }
   if (reached < end) {

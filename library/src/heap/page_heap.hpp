@@ -64,8 +64,8 @@ class PageHeap {
   void shrink(std::uint32_t first, std::uint32_t length, PageState state);
 
   /// Lengthens a used run in place to `length` pages out of the free runs behind it, or out of a ready one where it is
-  /// to be `populated`. False where they are too short. O(1), as allocate().
-  bool grow(std::uint32_t first, std::uint32_t length, bool populated);
+  /// to be `populated`. False where they are too short, or more than `most_runs`. O(`most_runs`), else as allocate().
+  bool grow(std::uint32_t first, std::uint32_t length, bool populated, std::uint32_t most_runs = 3);
 
   /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds
   /// one, else the whole run (then shorter than two chunks). No run longer than `longest`, as far as the lists

@@ -40,33 +40,55 @@ PageRun Supply::allocate(std::uint32_t length, std::uint32_t alignment, Prefer p
 }
 
 // A program at its limit gets the memory that it has freed: also what the janitor works on, once its round has ended,
-// and what it has cut into slabs. A round takes a millisecond, on a busy machine hundreds.
-PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use) {
+// and what it has cut into slabs. A round takes a millisecond, on a busy machine hundreds. `attempt(merged)` is done
+// again until it succeeds or nothing is in work; `merged`: all that is free may be looked through.
+template <class Attempt>
+void Supply::between_rounds(Attempt attempt) {
   constexpr std::uint64_t wait_ns = 100'000;
   constexpr unsigned most_waits = 10'000;
   constexpr std::uint32_t nobody_wakes = 0;
-  const PageHeap::Totals now = pages.totals();
-  const std::uint64_t being_cut = ReadySlabs::lengths.back() * pages_per_slice;
-  if (now.ready + now.dirty + now.decommitted + now.in_work + ready_slabs.pages() + being_cut < length) {
-    return {};
-  }
   for (unsigned waits = 0; waits < most_waits; ++waits) {
     if (!working.exchange(true, std::memory_order_acquire)) {
-      PageRun run = pages.allocate(length, alignment, Prefer::dirty, use);  // the janitor may have had it
-      if (!run) {
+      bool ended = attempt(false);  // the janitor may have had it
+      if (!ended) {
         uncut_ready_slabs(true);
-        run = pages.allocate_merged(length, alignment, use);
+        // What a thread purges or populates for itself, outside of rounds, it frees soon.
+        ended = attempt(true) || pages.totals().in_work == 0;
       }
-      // What a thread purges or populates for itself, outside of rounds, it frees soon.
-      const bool ended = run || pages.totals().in_work == 0;
       working.store(false, std::memory_order_release);
       if (ended) {
-        return run;
+        return;
       }
     }
     base::sleep_while(&nobody_wakes, nobody_wakes, wait_ns);
   }
-  return {};
+}
+
+PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use) {
+  const PageHeap::Totals now = pages.totals();
+  const std::uint64_t being_cut = ReadySlabs::lengths.back() * pages_per_slice;
+  PageRun run;
+  if (now.ready + now.dirty + now.decommitted + now.in_work + ready_slabs.pages() + being_cut >= length) {
+    between_rounds([&](bool merged) {
+      run = merged ? pages.allocate_merged(length, alignment, use)
+                   : pages.allocate(length, alignment, Prefer::dirty, use);
+      return bool{run};
+    });
+  }
+  return run;
+}
+
+bool Supply::grow_at_limit(std::uint32_t page, std::uint32_t length) {
+  bool grown = false;
+  if (failures_are_final) {
+    return false;
+  }
+  between_rounds([&](bool merged) {
+    constexpr std::uint32_t all = ~std::uint32_t{0};
+    grown = merged ? pages.grow(page, length, false, all) : pages.grow(page, length, false);
+    return grown;
+  });
+  return grown;
 }
 
 void Supply::uncut_ready_slabs(bool all) {

@@ -83,6 +83,9 @@ class Supply {
   bool prefault(std::size_t bytes);
   /// The first reserve and the first slabs, before anybody allocates.
   void make_first_reserve();
+  /// Grows a block in place where no other run is long enough: waits for the janitor's round to end, as a malloc at the
+  /// memory limit does. False when it can't.
+  bool grow_at_limit(std::uint32_t page, std::uint32_t length);
   /// Gives ready slabs back to the page heap: all, or those beyond their target.
   void uncut_ready_slabs(bool all);
 
@@ -99,6 +102,8 @@ class Supply {
  private:
   PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
   PageRun allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
+  template <class Attempt>
+  void between_rounds(Attempt attempt);
 
   Atomic<std::uint64_t> slab_pages_taken_{0};
 };

@@ -171,14 +171,23 @@ std::size_t memory_of_machine() {
 
 namespace {
 
+std::uint64_t nanoseconds(const timespec& now) {
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 std::uint64_t clock_ns(clockid_t clock) {
   timespec now{};
   syscall(SYS_clock_gettime, clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  return nanoseconds(now);
 }
 
 }  // namespace
 
+std::uint64_t program_monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return nanoseconds(now);
+}
 std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 std::uint64_t thread_time_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
