@@ -58,7 +58,8 @@ bool ready() {
       say("blockyard: the checked heap has no address space for its tables\n");
       std::abort();
     }
-    if (const char* const wanted = std::getenv("BLOCKYARD_HEAP_GUARD_SAMPLE"); wanted != nullptr && *wanted != '\0') {
+    if (const char* const wanted = base::environment("BLOCKYARD_HEAP_GUARD_SAMPLE");
+        wanted != nullptr && *wanted != '\0') {
       sample = static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));
       until_sample = sample;
     }

@@ -90,7 +90,7 @@ void print_stack(std::uint32_t stack) {
 }
 
 void start_stacks() {
-  const char* const wanted = std::getenv("BLOCKYARD_HEAP_STACKS");
+  const char* const wanted = base::environment("BLOCKYARD_HEAP_STACKS");
   if (wanted != nullptr && std::strcmp(wanted, "0") == 0) {
     return;
   }

@@ -78,12 +78,12 @@ void Watch::loop() {
 // Until the next sample is due, so that all allocators are sampled at the same times of the journal, but no longer than
 // an interrupt or the run's end may wait.
 long Watch::rest_ns() const {
-  constexpr double longest_ns = 5'000'000;
-  if (session_.phase.load(std::memory_order_acquire) != Phase::running) return static_cast<long>(longest_ns);
+  constexpr double longest_rest_ns = 5'000'000;
+  if (session_.phase.load(std::memory_order_acquire) != Phase::running) return static_cast<long>(longest_rest_ns);
   const double due =
       static_cast<double>(session_.clock_start) + static_cast<double>(next_sample_ns_) * session_.ticks_per_ns;
   const double left_ns = (due - static_cast<double>(base::ticks())) / session_.ticks_per_ns;
-  return static_cast<long>(std::clamp(left_ns, 50'000.0, longest_ns));
+  return static_cast<long>(std::clamp(left_ns, 50'000.0, longest_rest_ns));
 }
 
 void Watch::start_clock() {
