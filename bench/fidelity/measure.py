@@ -26,7 +26,7 @@ from blockyard.analysis import sections
 
 ALLOCATORS = ("glibc", "jemalloc", "mimalloc", "tcmalloc", "blockyard")
 TOUCHES = ("first", "page", "all")
-"""The first of them is what replays do unless told otherwise."""
+"""`page` is what replays do unless told otherwise."""
 REPLAYS = 3
 SHORTEST_S = 1.0
 

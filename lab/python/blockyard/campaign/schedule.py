@@ -43,7 +43,7 @@ class Run:
 NULL = "null"
 """The allocator that does nothing: what an untimed run takes on it is the replay's own."""
 _UNTOUCHED_EACH = 5
-"""One repeat in so many has an untouched run, the first one at least: with five repeats or more a campaign takes 2.2
+"""One repeat in so many has an untouched run, and the first one: with five repeats or more a campaign takes 2.2
 times as long as its timed runs."""
 
 
