@@ -3,8 +3,10 @@
 # Sets SOURCES to what the heap, and what it needs, is made of.
 macro(blockyard_heap_sources sources)
   get_target_property(${sources} blockyard_heap SOURCES)
-  get_target_property(base_sources blockyard_base SOURCES)
-  list(APPEND ${sources} ${base_sources})
+  foreach(below base pages)
+    get_target_property(sources_below blockyard_${below} SOURCES)
+    list(APPEND ${sources} ${sources_below})
+  endforeach()
 endmacro()
 
 # blockyard_heap_objects(NAME DEFINITIONS ... OPTIONS ...): an object library of the heap's sources, compiled as one in
@@ -14,7 +16,7 @@ function(blockyard_heap_objects name)
   blockyard_heap_sources(sources)
   add_library(${name} OBJECT ${sources})
   set(apart malloc_api arena_api statistics_api)
-  list(TRANSFORM apart PREPEND ${PROJECT_SOURCE_DIR}/library/src/heap/)
+  list(TRANSFORM apart PREPEND ${PROJECT_SOURCE_DIR}/library/src/heap/api/)
   list(TRANSFORM apart APPEND .cpp)
   set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)

@@ -10,9 +10,10 @@ from pathlib import Path
 LIBRARY = {
     "base": set(),
     "block": {"base"},
-    "heap": {"base"},
-    "lifetime": {"base", "block", "heap"},
-    "container": {"base", "block", "heap", "lifetime"},
+    "pages": {"base", "heap"},
+    "heap": {"base", "pages"},
+    "lifetime": {"base", "block", "heap", "pages"},
+    "container": {"base", "block", "heap", "lifetime", "pages"},
 }
 LAB = {
     "journal": {"base"},

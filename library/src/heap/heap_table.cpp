@@ -5,8 +5,8 @@
 
 #include "base/pages.hpp"
 #include "heap/injected_failure.hpp"
+#include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
-#include "heap/supply.hpp"
 
 namespace blockyard::heap {
 

@@ -5,9 +5,9 @@
 
 #include "base/threads.hpp"
 #include "heap/atomic.hpp"
+#include "heap/front/thread_heap.hpp"
 #include "heap/index_stack.hpp"
 #include "heap/parked_heaps.hpp"
-#include "heap/thread_heap.hpp"
 
 namespace blockyard::heap {
 

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "blockyard/heap.h"
-#include "heap/maintenance.hpp"
+#include "heap/background/maintenance.hpp"
+#include "heap/pages/page_allocator.hpp"
 #include "heap/statistics.hpp"
-#include "heap/supply.hpp"
 
 namespace {
 

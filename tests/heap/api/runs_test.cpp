@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "blockyard/heap.h"
-#include "heap/supply.hpp"
+#include "heap/pages/page_allocator.hpp"
 
 namespace {
 

@@ -17,9 +17,9 @@
 
 #include "blockyard/heap.h"
 #include "heap/api/many.hpp"
+#include "heap/background/maintenance.hpp"
 #include "heap/bound.hpp"
-#include "heap/maintenance.hpp"
-#include "heap/supply.hpp"
+#include "heap/pages/page_allocator.hpp"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <functional>
 #include <utility>
 
-#include "heap/huge_chunks.hpp"
-#include "heap/region.hpp"
 #include "heap/settings.hpp"
+#include "pages/huge_pages.hpp"
+#include "pages/region.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "heap/naps.hpp"
+#include "heap/background/pause.hpp"
 
 namespace {
 

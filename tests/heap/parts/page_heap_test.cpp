@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "heap/page_heap.hpp"
-#include "heap/page_lock.hpp"
+#include "pages/page_heap.hpp"
+#include "pages/page_lock.hpp"
 
 namespace {
 

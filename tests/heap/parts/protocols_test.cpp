@@ -9,10 +9,10 @@
 
 #include "base/remote_list.hpp"
 #include "heap/index_stack.hpp"
-#include "heap/magazine_ring.hpp"
-#include "heap/page_lock.hpp"
 #include "heap/parked_heaps.hpp"
+#include "heap/transfer/magazine_ring.hpp"
 #include "interleave/explorer.hpp"
+#include "pages/page_lock.hpp"
 
 namespace {
 

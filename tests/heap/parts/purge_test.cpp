@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "heap/purge.hpp"
 #include "heap/settings.hpp"
+#include "pages/purge.hpp"
 
 namespace {
 

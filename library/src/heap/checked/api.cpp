@@ -15,6 +15,7 @@
 #include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "blockyard/heap.h"
+#include "heap/api/start.hpp"
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
 #include "heap/checked/quarantine.hpp"
@@ -22,10 +23,9 @@
 #include "heap/checked/stacks.hpp"
 #include "heap/checked/trap.hpp"
 #include "heap/fault.hpp"
+#include "heap/front/thread_heap.hpp"
 #include "heap/injected_failure.hpp"
-#include "heap/region.hpp"
-#include "heap/start.hpp"
-#include "heap/thread_heap.hpp"
+#include "pages/region.hpp"
 
 namespace blockyard::heap::checked {
 namespace {

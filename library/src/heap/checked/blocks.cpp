@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/pages.hpp"
-#include "heap/region.hpp"
+#include "pages/region.hpp"
 
 namespace blockyard::heap::checked {
 namespace {

@@ -7,7 +7,7 @@
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
 #include "heap/checked/report.hpp"
-#include "heap/region.hpp"
+#include "pages/region.hpp"
 
 namespace blockyard::heap::checked {
 namespace {

@@ -6,14 +6,14 @@
 #include <new>
 #include <utility>
 
+#include "heap/background/background_thread.hpp"
 #include "heap/fault.hpp"
+#include "heap/front/large_blocks.hpp"
+#include "heap/front/small_blocks.hpp"
 #include "heap/guard/guard.hpp"
 #include "heap/guard/sampled.hpp"
-#include "heap/janitor.hpp"
-#include "heap/large_blocks.hpp"
-#include "heap/remote_frees.hpp"
-#include "heap/small_blocks.hpp"
-#include "heap/supply.hpp"
+#include "heap/pages/page_allocator.hpp"
+#include "heap/transfer/remote_frees.hpp"
 
 namespace blockyard::heap::guard {
 

@@ -14,8 +14,8 @@
 #include "base/stack.hpp"
 #include "heap/atomic.hpp"
 #include "heap/fault.hpp"
-#include "heap/region.hpp"
 #include "heap/settings.hpp"
+#include "pages/region.hpp"
 
 namespace blockyard::heap::guard {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heap/region.hpp"
+#include "pages/region.hpp"
 
 namespace blockyard::heap::guard {
 

@@ -1,6 +1,6 @@
 // The preloaded library begins without a reserve. A program that links the heap chose it, and gets its reserve before
 // main.
-#include "heap/start.hpp"
+#include "heap/api/start.hpp"
 
 namespace blockyard::heap {
 

@@ -1,0 +1,267 @@
+// by_malloc and its kin: fast paths, and the ways out of them.
+#include "heap/checked/plain_names.hpp"
+// Above: in checked builds the functions below have other names.
+#include "blockyard/heap.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "heap/api/start.hpp"
+#include "heap/background/background_thread.hpp"
+#include "heap/background/maintenance.hpp"
+#include "heap/fault.hpp"
+#include "heap/front/large_blocks.hpp"
+#include "heap/front/slabs.hpp"
+#include "heap/front/small_blocks.hpp"
+#include "heap/guard/guard.hpp"
+#include "heap/injected_failure.hpp"
+#include "heap/pages/page_allocator.hpp"
+#include "heap/settings.hpp"
+#include "heap/transfer/remote_frees.hpp"
+
+using namespace blockyard::heap;
+
+namespace {
+
+[[gnu::noinline, gnu::cold]] void* exhausted() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+// Tries again once the calling thread's heap keeps nothing of what was freed.
+template <class Attempt>
+[[gnu::noinline, gnu::cold]] void* at_limit(Attempt&& attempt) {
+  ThreadHeap* const heap = settings.guard ? heap_behind_guard : thread_heap;
+  if (failures_are_final || heap == &empty_heap) {
+    return exhausted();
+  }
+  maintenance.give_back_kept(heap);
+  void* const block = attempt();
+  return block != nullptr ? block : exhausted();
+}
+
+[[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
+  const unsigned size_class = class_of(size);
+  void* block = look_after_janitor() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
+  if (block == nullptr && thread_heap != &empty_heap) [[likely]] {
+    block = allocate_slow(thread_heap, size_class);
+  } else if (block == nullptr && initialise()) {
+    block = settings.guard ? guard::allocate(size, block_alignment, nullptr) : allocate_slow(thread_heap, size_class);
+  }
+  return block != nullptr ? block : at_limit([=] {
+    return settings.guard ? guard::allocate(size, block_alignment, nullptr) : allocate_slow(thread_heap, size_class);
+  });
+}
+
+// Every small allocation comes here while the guard is on.
+[[gnu::noinline]] void* allocate_uncached(std::size_t size) {
+  return guard::is_on.load(std::memory_order_acquire) ? guard::allocate_cached(size, allocate_small_slow)
+                                                      : allocate_small_slow(size);
+}
+
+// The plain case of allocate_small_slow: a block that this thread freed, out of the current slab. It keeps no stack
+// frame and calls nothing, so that who allocates more than is cached pays little.
+[[gnu::noinline]] void* allocate_freed(std::size_t size, ThreadHeap* heap, std::size_t place) {
+  Slab* const slab = heap->bins[class_at(place)].current;
+  void* const block = slab->free;
+  if (block != slab->limit && heap->entry_at(place).past == 0) [[likely]] {
+    if (const std::uintptr_t next = decoded(block, slab->key); is_link(slab, next)) [[likely]] {
+      take_first_freed(slab, next);
+      ++slab->used;
+      return block;
+    }
+  }
+  return allocate_uncached(size);
+}
+
+[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {
+  if (size > PTRDIFF_MAX || !initialise()) {
+    return exhausted();
+  }
+  process_supply.prefetch(size);
+  if (alignment <= page_bytes && !settings.guard) {
+    if (void* const block = take_cached_run(size); block != nullptr) {
+      return block;
+    }
+  }
+  look_after_janitor();
+  const auto attempt = [=] {
+    return settings.guard ? guard::allocate(size, alignment, zeroed) : allocate_run(size, alignment, zeroed, nullptr);
+  };
+  void* const block = attempt();
+  return block != nullptr ? block : at_limit(attempt);
+}
+
+[[gnu::always_inline]] inline void* allocate_at(std::size_t size, std::size_t place) {
+  ThreadHeap* const heap = thread_heap;
+  if (void* const block = allocate_small(heap, place); block != nullptr) [[likely]] {
+    return block;
+  }
+  return allocate_freed(size, heap, place);
+}
+
+[[gnu::always_inline]] inline void* allocate(std::size_t size) {
+  // Nine of ten allocations are of these sizes: no comparison, no jump more for them.
+  if (size <= looked_up_limit) [[likely]] {
+    return allocate_at(size, place_table[(size + 15) / 16]);
+  }
+  if (size <= small_limit) [[likely]] {
+    return allocate_at(size, cache_place(class_of(size)));
+  }
+  return allocate_large(size, block_alignment, nullptr);
+}
+
+// Frees that are not the plain case: an arena's block, whole pages, null, or a pointer that is not ours.
+[[gnu::noinline]] void free_elsewhere(void* block) {
+  if (block == nullptr) {
+    return;
+  }
+  if (settings.guard) {
+    guard::deallocate(block);
+    return;
+  }
+  if (!region.contains(block)) {
+    report_fault("free of a pointer that this heap never handed out", block);
+  }
+  if (!region.contains_aligned(block)) {
+    report_inside(block);
+  }
+  if (region.owner_of(region.slice_of(block)).heap() != 0) {
+    free_remote(block);  // of an arena, which may be destroyed meanwhile: nobody caches it
+    return;
+  }
+  free_run(block);
+  look_after_janitor();
+}
+
+[[gnu::always_inline]] inline void deallocate(void* block) {
+  if (check_range ? region.contains_aligned(block) : block != nullptr) [[likely]] {
+    // Another thread's block is as good as one's own: caching it takes no atomic operation, and it is handed out again
+    // while its line is warm. To its slab it stays in use.
+    if (const std::size_t place = region.cache_place_at(block); place != 0) [[likely]] {
+      ThreadHeap* const heap = thread_heap;
+      free_small(heap, block, place);
+      return;
+    }
+  }
+  free_elsewhere(block);
+}
+
+std::size_t usable(const void* block) {
+  if (block == nullptr) {
+    return 0;
+  }
+  if (settings.guard) [[unlikely]] {
+    return guard::usable(block);
+  }
+  if (!region.contains(block)) {
+    report_fault("size asked of a pointer that this heap never handed out", block);
+  }
+  const std::size_t slice = region.slice_of(block);
+  if (const Owner owner = region.owner_of(slice); owner.heap() != 0) {
+    const unsigned size_class = owner.size_class();
+    const auto distance =
+        static_cast<std::uint32_t>(static_cast<const char*>(block) - region.slice_address(slice - owner.back()));
+    if (check_begin && !is_multiple(distance, class_inverse(size_class))) {
+      report_fault("size asked of a pointer into the middle of a block", block);
+    }
+    if (check_last_freed && thread_heap->entry_at(cache_place(size_class)).newest == block) {
+      report_fault("size asked of a block that was freed already", block);
+    }
+    return class_bytes(size_class);
+  }
+  if (!is_live_run(block)) {
+    report_fault("size asked of a pointer that is no live block", block);
+  }
+  return run_bytes(block);
+}
+
+[[gnu::noinline]] void* resize_or_move(void* block, std::size_t room, std::size_t size) {
+  if (room > small_limit && size > small_limit && resize_run(block, size)) {
+    return block;
+  }
+  const int error = errno;
+  void* const moved = allocate(size);
+  if (moved == nullptr) {
+    if (size > room && (room <= small_limit || !grow_run_at_limit(block, size))) {
+      return nullptr;
+    }
+    errno = error;
+    return block;  // it fits where it lies, perhaps with what the janitor had
+  }
+  std::memcpy(moved, block, room < size ? room : size);
+  deallocate(block);
+  return moved;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Of all heaps in the process, each with a mark of this name, the dynamic linker takes one: whose by_malloc is called.
+// The alias is always this heap's own.
+extern const char by_heap_mark __attribute__((visibility("default")));
+constinit const char by_heap_mark = 0;
+extern const char by_heap_own_mark __attribute__((alias("by_heap_mark"), visibility("hidden")));
+
+void* by_malloc(size_t size) { return allocate(size); }
+
+void by_free(void* block) { deallocate(block); }
+
+void* by_calloc(size_t count, size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    return exhausted();
+  }
+  if (bytes <= small_limit) {
+    void* const block = allocate(bytes);
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  bool zeroed = false;
+  void* const block = allocate_large(bytes, block_alignment, &zeroed);
+  if (block != nullptr && !zeroed) {
+    clear_run(block, bytes);
+  }
+  return block;
+}
+
+void* by_realloc(void* block, size_t size) {
+  if (block == nullptr) {
+    return allocate(size);
+  }
+  if (settings.guard) [[unlikely]] {
+    void* const resized = size <= PTRDIFF_MAX ? guard::reallocate(block, size) : nullptr;
+    return resized != nullptr ? resized : exhausted();
+  }
+  const std::size_t room = usable(block);
+  // In place while at most half of the block would lie idle: moving costs more than the room is worth.
+  if (size <= room && (size > room / 2 || room <= 64)) {
+    return block;
+  }
+  return resize_or_move(block, room, size);
+}
+
+void* by_aligned_alloc(size_t alignment, size_t size) {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (alignment <= block_alignment) {
+    return allocate(size);
+  }
+  if (const unsigned index = aligned_class(alignment, size); index < class_count && !settings.guard) {
+    return allocate(class_bytes(index));
+  }
+  if (size > PTRDIFF_MAX - alignment) {
+    return exhausted();
+  }
+  return allocate_large(size > small_limit || settings.guard ? size : small_limit + 1, alignment, nullptr);
+}
+
+size_t by_usable_size(const void* block) { return usable(block); }
+
+void by_free_sized(void* block, size_t) { deallocate(block); }
+
+}  // extern "C"

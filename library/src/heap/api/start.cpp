@@ -1,0 +1,143 @@
+#include "heap/api/start.hpp"
+
+#include <sys/auxv.h>
+
+#include <cstring>
+
+#include "base/pages.hpp"
+#include "base/threads.hpp"
+#include "heap/background/background_thread.hpp"
+#include "heap/background/maintenance.hpp"
+#include "heap/fault.hpp"
+#include "heap/front/free_links.hpp"
+#include "heap/front/heap_contents.hpp"
+#include "heap/guard/guard.hpp"
+#include "heap/guard/sampled.hpp"
+#include "heap/heap_table.hpp"
+#include "heap/pages/page_allocator.hpp"
+#include "heap/settings.hpp"
+#include "heap/transfer/depot.hpp"
+
+namespace blockyard::heap {
+
+// Another definition of the same name wins (malloc/begins_small.cpp).
+constinit bool begins_small __attribute__((weak)) = false;
+
+// Beside by_malloc.
+extern "C" {
+extern const char by_heap_mark __attribute__((visibility("default")));
+extern const char by_heap_own_mark __attribute__((visibility("hidden")));
+}
+
+namespace {
+
+// That of a libblockyard under a preload is not: it would populate a reserve for nobody.
+bool is_in_use() { return &by_heap_mark == &by_heap_own_mark; }
+
+// The number that encodes free links. Sixteen random bytes come with every process from the kernel (AT_RANDOM): no
+// system call, no file. The low bits stay zero, so that an encoded null differs from every aligned pointer only by the
+// key.
+std::uintptr_t secret() {
+  const auto bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM));
+  std::uint64_t words[2] = {0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u};
+  if (bytes != nullptr) {
+    std::memcpy(words, bytes, sizeof words);
+  }
+  // Not the canary's own bytes: the first word is glibc's stack protector.
+  std::uint64_t mixed = words[1] ^ (words[0] * 0xBF58476D1CE4E5B9u);
+  mixed ^= mixed >> 29;
+  return static_cast<std::uintptr_t>(mixed * 0x94D049BB133111EBu) & ~std::uintptr_t{15};
+}
+
+enum StartPhase : int { untouched, being_readied, ready, failed };
+constinit Atomic<int> start_phase{untouched};
+
+// Runs after C++ thread_local destructors. A later destructor may still allocate: the thread then enters again, and
+// this runs once more.
+void on_thread_exit(void*) { process_heaps.leave_thread(process_supply.tick.load(std::memory_order_relaxed)); }
+
+void before_fork() {
+  maintenance.sweep_lock.lock();
+  process_supply.pages.lock().lock();
+}
+void after_fork_in_parent() {
+  process_supply.pages.lock().unlock();
+  maintenance.sweep_lock.unlock();
+}
+void after_fork_in_child() {
+  process_supply.pages.lock().unlock_in_child();
+  maintenance.sweep_lock.unlock();
+  process_depot.mend_in_child();
+  maintenance.forget();
+}
+
+// Before main, where a few system calls and the first reserve cost nobody a frame.
+[[gnu::constructor]] void start() {
+  if (!is_in_use()) {
+    return;
+  }
+  if (initialise() && settings.guard) {
+    guard::start_trap();
+  }
+  base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+  allow_janitor(
+      {.round = [](std::uint64_t budget_ns) { return maintenance.run(budget_ns, true); },
+       .give_back = [] { return maintenance.give_back_a_chunk(); },
+       .is_waited_for =
+           [] { return process_supply.pages.lock().is_waited_for() || maintenance.sweep_lock.is_waited_for(); },
+       .forget = [] { maintenance.forget_later(); }});
+}
+
+// What no call has met: a block freed twice that is still cached, one in quarantine that was written to.
+[[gnu::destructor]] void end() {
+  if (settings.guard) {
+    guard::check_quarantine();
+  }
+  if (const void* const block = check_last_freed ? freed_twice(thread_heap) : nullptr; block != nullptr) {
+    report_fault("this block was freed twice before the program ended", block);
+  }
+  if (const void* const block = check_begin ? never_handed_out(thread_heap) : nullptr; block != nullptr) {
+    report_fault("a pointer that this heap never handed out was freed before the program ended", block);
+  }
+  if (const void* const block = written_after_free(thread_heap); block != nullptr) {
+    report_written_after_free(block);
+  }
+}
+
+}  // namespace
+
+bool initialise() {
+  int seen = start_phase.load(std::memory_order_acquire);
+  if (seen == ready) {
+    return true;
+  }
+  if (seen == untouched && start_phase.compare_exchange_strong(seen, being_readied, std::memory_order_acquire)) {
+    base::come_before_other_fork_handlers();
+    read_settings();
+    link_key = secret();
+    const bool small = begins_small && !settings.reserve_is_set;
+    settings.huge_pages_wait = small;
+    const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
+    if (done && settings.guard && !guard::start()) {
+      settings.guard = false;
+      say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
+    }
+    if (done) {
+      if (small) {
+        process_supply.demand.begin_small();
+      } else {
+        process_depot.populate();
+        process_supply.make_first_reserve();
+      }
+    }
+    guard::is_on.store(done && settings.guard, std::memory_order_release);
+    start_phase.store(done ? ready : failed, std::memory_order_release);
+    return done;
+  }
+  while ((seen = start_phase.load(std::memory_order_acquire)) == being_readied) {
+    base::yield_thread();
+  }
+  return seen == ready;
+}
+
+}  // namespace blockyard::heap

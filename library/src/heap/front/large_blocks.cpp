@@ -1,0 +1,148 @@
+#include "heap/front/large_blocks.hpp"
+
+#include <cstring>
+#include <mutex>
+
+#include "base/index_list.hpp"
+#include "base/pages.hpp"
+#include "heap/bound.hpp"
+#include "heap/fault.hpp"
+#include "heap/heap_table.hpp"
+#include "heap/pages/page_allocator.hpp"
+
+namespace blockyard::heap {
+
+namespace {
+
+std::uint32_t pages_of(std::size_t size) { return static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift); }
+
+// Caches a freed block, where none of its length is cached yet.
+bool cache_run(ThreadHeap* heap, void* block, PageTag& tag) {
+  if (tag.length > longest_run || tag.length < shortest_run || (tag.flags & ~page_populated) != 0 ||
+      heap == &empty_heap) {
+    return false;
+  }
+  void*& place = heap->runs[tag.length - shortest_run];
+  if (place != nullptr || !process_supply.may_be_cached(tag.length)) {
+    return false;
+  }
+  tag.flags |= page_cached;
+  place = block;
+  return true;
+}
+
+PageTag& tag_of(std::uint32_t page) { return region.pages[page]; }
+
+// An arena's blocks are linked by their tags, under the lock that guards these.
+void link_to(ThreadHeap* arena, std::uint32_t page) {
+  const std::lock_guard hold(process_supply.pages.lock());
+  tag_of(page).flags |= page_of_arena;
+  tag_of(page).heap = static_cast<std::uint16_t>(arena->index);
+  base::list_push(arena->blocks, page, tag_of);
+}
+
+void give_back_block(std::uint32_t page) {
+  if ((tag_of(page).flags & page_of_arena) != 0) {
+    const std::lock_guard hold(process_supply.pages.lock());
+    base::list_remove(process_heaps.at(tag_of(page).heap)->blocks, page, tag_of);
+  }
+  process_supply.give_pages(page);
+}
+
+}  // namespace
+
+void* take_cached_run(std::size_t size) {
+  const std::size_t pages = (size + page_bytes - 1) >> page_shift;
+  if (pages > longest_run) {
+    return nullptr;
+  }
+  void*& place = thread_heap->runs[pages - shortest_run];
+  void* const block = place;
+  if (block != nullptr) {  // never in the empty heap, which all threads share and nobody may write
+    place = nullptr;
+    region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_cached);
+  }
+  return block;
+}
+
+void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena) {
+  const std::uint32_t page = process_supply.take_pages(size, alignment, zeroed);
+  if (page == 0) {
+    return nullptr;
+  }
+  if (arena != nullptr) {
+    link_to(arena, page);
+  }
+  return region.page_address(page);
+}
+
+void clear_run(void* block, std::size_t size) {
+  if (size > zeroed_limit) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(block);
+    const std::uintptr_t first = (begin + page_bytes - 1) & ~(page_bytes - 1);
+    const std::size_t bytes = (begin + size - first) & ~(page_bytes - 1);
+    char* const pages = static_cast<char*>(block) + (first - begin);
+    region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_populated);
+    if (base::discard_pages(pages, bytes)) {
+      std::memset(block, 0, first - begin);
+      std::memset(pages + bytes, 0, begin + size - first - bytes);
+      return;
+    }
+  }
+  std::memset(block, 0, size);
+}
+
+bool is_live_run(const void* pointer) {
+  const std::size_t page = region.page_of(pointer);
+  const PageTag& tag = region.pages[page];
+  return region.page_address(page) == pointer && tag.state == static_cast<std::uint8_t>(PageState::used_block) &&
+         (tag.flags & page_cached) == 0;
+}
+
+void free_run(void* block) {
+  const std::size_t page = region.page_of(block);
+  PageTag& tag = region.pages[page];
+  if (!is_live_run(block)) {
+    report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
+  }
+  if (!cache_run(thread_heap, block, tag)) {
+    give_back_block(static_cast<std::uint32_t>(page));
+  }
+}
+
+void free_runs_of(ThreadHeap* arena) {
+  Bound<Loop::blocks_of_arena> blocks([&] { return process_supply.pages.totals().used / shortest_run; });
+  while (arena->blocks != 0) {
+    blocks.turn();
+    give_back_block(arena->blocks);
+  }
+}
+
+bool resize_run(void* block, std::size_t size) {
+  const auto page = static_cast<std::uint32_t>(region.page_of(block));
+  std::uint8_t& flags = region.pages[page].flags;
+  const bool populated = (flags & page_populated) != 0;
+  if (size <= run_bytes(block)) {
+    process_supply.pages.shrink(page, pages_of(size), populated ? PageState::free_ready : PageState::free_dirty);
+    return true;
+  }
+  const bool stays_populated = populated && size <= medium_limit;
+  if (size >= region.most_bytes || !process_supply.pages.grow(page, pages_of(size), stays_populated)) {
+    return false;
+  }
+  if (!stays_populated) {
+    flags &= static_cast<std::uint8_t>(~page_populated);
+  }
+  return true;
+}
+
+bool grow_run_at_limit(void* block, std::size_t size) {
+  const auto page = static_cast<std::uint32_t>(region.page_of(block));
+  if (size >= region.most_bytes || !process_supply.grow_at_limit(page, pages_of(size))) {
+    return false;
+  }
+  region.pages[page].flags &= static_cast<std::uint8_t>(~page_populated);
+  return true;
+}
+
+}  // namespace blockyard::heap

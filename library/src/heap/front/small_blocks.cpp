@@ -1,0 +1,302 @@
+#include "heap/front/small_blocks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "heap/bound.hpp"
+#include "heap/front/slabs.hpp"
+#include "heap/heap_table.hpp"
+#include "heap/pages/page_allocator.hpp"
+#include "heap/transfer/depot.hpp"
+#include "heap/transfer/remote_frees.hpp"
+
+namespace blockyard::heap {
+
+namespace {
+
+// Lists of remote frees adopted on a slow path. With one, announcements of other size classes come faster than they are
+// taken (tests/heap/freed_by_another_thread).
+constexpr std::uint32_t adopted_a_slow_path = 2;
+
+// While a class is wanted and only the depot is full, one block fewer is cached with every eighth free: old and new
+// frees mostly keep apart, and a freed level still leaves few.
+constexpr std::uint32_t frees_a_block_less = 8;
+
+// A thread that only frees what others allocated takes a heap too, to hand blocks over, but not for the few that a
+// thread may free at its very end.
+constexpr std::uint8_t frees_before_heap = 32;
+constinit thread_local std::uint8_t frees_without_heap __attribute__((tls_model("initial-exec"))) = 0;
+
+std::uint16_t tick_now() { return process_supply.tick.load(std::memory_order_relaxed); }
+
+// Keeps `less` fewer blocks of a class cached, until an allocation finds neither a cached one nor the bump pointer:
+// called where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left
+// with the last ones of each class, each in a slab that holds nothing else.
+[[gnu::noinline]] void trim_cache(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
+  const std::uint32_t limit = heap->cache_limit(size_class);
+  heap->lower_cache_limit(size_class, limit - std::min(less, limit));
+  if (heap->cached(size_class) > most_cached) {
+    return;  // free_past_turn gives them back, one with each free
+  }
+  // A block given back may empty its slab and come here again, with fewer still: 60 deep at most.
+  const CacheEntry& entry = heap->entries[size_class];
+  Bound<Loop::blocks_trimmed> trimmed(most_cached);
+  while (entry.newest != nullptr && entry.second > entry.last) {
+    trimmed.turn();
+    free_to_any_slab(heap, heap->take_cached(cache_place(size_class)));
+  }
+}
+
+// Frees into another thread's slab. Where that is the first since the owner last adopted from it, more are likely.
+void free_to_remote_slab(ThreadHeap* heap, void* block) {
+  unsigned size_class = 0;
+  if (free_remote(block, &size_class)) {
+    trim_cache(heap, size_class, 2);
+  }
+}
+
+// Takes blocks that other threads freed, when none is cached: one to hand out, the others to cache. Null: none wait.
+void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
+  if (size_class >= depot_classes || heap->is_arena) {
+    return nullptr;
+  }
+  void* block = nullptr;
+  process_depot.take(size_class, tick_now(), [&](const Depot::Magazine& magazine) {
+    const std::uint32_t count = magazine_blocks(size_class);
+    // Handed out in the order of their frees: neighbours stay neighbours, and a processor fetches the next ones ahead.
+    // Of the cache [0] is null.
+    heap->share_cache(size_class);
+    void** const cached = heap->first_cached(size_class);
+    for (std::uint32_t each = 2; each < count; ++each) {
+      cached[count - each] = magazine.blocks[each];
+    }
+    heap->set_cached(size_class, magazine.blocks[1], count - 1);
+    block = magazine.blocks[0];
+  });
+  return block;
+}
+
+// Hands the older half of the cached blocks over to a thread that wants some of the class, and caches `block`. False:
+// nobody does, or enough wait already.
+bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (size_class >= depot_classes) {
+    return false;
+  }
+  const std::uint16_t tick = tick_now();
+  const std::uint32_t held = heap->cached(size_class);
+  CacheEntry& entry = heap->entries[size_class];
+  if (held < cache_capacity(size_class)) {  // the cache was trimmed
+    if (!process_depot.has_room(size_class, tick)) {
+      return false;
+    }
+    heap->share_cache(size_class);
+  } else {
+    // Of more than threads hand to one another, the newest but one, so that no more than those are moved.
+    const std::uint32_t count = magazine_blocks(size_class);
+    void** const end = heap->first_cached(size_class) + held;
+    void** const given = held > cache_capacity(size_class) ? end - count : heap->first_cached(size_class) + 1;
+    if (!process_depot.give(size_class, tick,
+                            [&](Depot::Magazine& magazine) { copy_blocks(given, magazine.blocks.data(), count); })) {
+      return false;
+    }
+    copy_blocks(given + count, given, static_cast<std::uint32_t>(end - given) - count);
+    heap->set_cached(size_class, entry.newest, held - count);
+    heap->share_cache(size_class);
+  }
+  heap->cache(cache_place(size_class), block);
+  return true;
+}
+
+void defer_remote_free(ThreadHeap* heap, void* block) {
+  const std::size_t slice = region.slice_of(block);
+  // The exchange that publishes the block waits until its link is written: that line is wanted too.
+  prefetch_to_write(&region.remote_frees[slice - region.owner_of(slice).back()]);
+  prefetch_to_write(block);
+  defer_free(heap, block, nullptr);
+}
+
+void defer_to_any_slab(ThreadHeap* heap, void* block) {
+  const std::size_t slice = region.slice_of(block);
+  const Owner owner = region.owner_of(slice);
+  if (owner.heap() != heap->index) {
+    defer_remote_free(heap, block);
+    return;
+  }
+  Slab* const slab = &region.slabs[slice - owner.back()];
+  prefetch_to_write(slab);
+  prefetch_to_write(block);
+  defer_free(heap, block, slab);
+}
+
+void free_without_heap(void* block) {
+  if (frees_without_heap < frees_before_heap) {
+    ++frees_without_heap;
+  } else if (!HeapTable::thread_has_left()) {
+    process_heaps.enter_thread();
+  }
+  free_remote(block);
+}
+
+// An allocation found nothing cached: as many may be cached as ever in the bin, and where frees in a row before it
+// found no room, those too, so that the next such turn needs no slab. Not where threads hand blocks of the class to one
+// another, nor where even the most would not hold them.
+[[gnu::noinline]] void raise_cache_limit(ThreadHeap* heap, unsigned size_class) {
+  const std::uint32_t past = std::exchange(heap->entries[size_class].past, std::uint16_t{0});
+  const std::uint32_t least = first_cache_limit(size_class);
+  const std::uint32_t limit = std::max(heap->cache_limit(size_class), least);
+  const bool is_in_turn = (heap->in_turn >> size_class & 1) != 0;
+  if (size_class < depot_classes && past >= least_turn && limit + past <= capacity_in_turn(size_class) &&
+      (is_in_turn || !heap->is_extended(size_class))) {
+    heap->extend_cache(size_class, limit + past);
+    heap->in_turn |= std::uint32_t{1} << size_class;
+  } else if (limit == least && is_in_turn) {
+    heap->reset_cache(size_class);
+  } else {
+    heap->set_cache_limit(size_class, limit);
+  }
+}
+
+// The rest of allocate_slow: the current slab has no block that was freed.
+[[gnu::noinline]] void* allocate_slower(ThreadHeap* heap, unsigned size_class) {
+  Bin& bin = heap->bins[size_class];
+  // What comes now is seldom, its lines are cold, and between one and the next stands an atomic operation.
+  prefetch_to_write(&heap->pending);
+  // Where none is listed, a line that is here: null would cost a walk of the page table.
+  const std::uint32_t listed = heap->waiting[size_class].listed;
+  prefetch_to_write(listed != 0 ? static_cast<void*>(&region.slabs[listed]) : &bin);
+  process_depot.prefetch(size_class);
+  if (void* const block = take_handed_over(heap, size_class); block != nullptr) {
+    return block;
+  }
+  adopt_pending(heap, adopted_a_slow_path);
+  void* block = take_freed(bin.current);
+  if (block == nullptr) {
+    if (bin.current != &empty_slab) {
+      link(heap, bin.current, SlabState::detached);
+      bin.current = &empty_slab;
+    }
+    Slab* const slab = next_slab(heap, size_class);
+    if (slab == nullptr) {
+      return nullptr;
+    }
+    make_current(bin, slab);
+    if (bin.left != 0) {
+      return allocate_small(heap, cache_place(size_class));
+    }
+    block = take_freed(slab);
+  }
+  ++bin.current->used;
+  return block;
+}
+
+}  // namespace
+
+void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
+  if (heap == &empty_heap) [[unlikely]] {
+    if (HeapTable::only_lends(size_class)) {
+      return process_heaps.lend(tick_now(), [=](ThreadHeap* lent) {
+        void* const block = allocate_small(lent, cache_place(size_class));
+        return block != nullptr ? block : allocate_slow(lent, size_class);
+      });
+    }
+    heap = process_heaps.enter_thread();
+    if (heap == nullptr) {
+      return nullptr;
+    }
+    // A heap that another thread left has blocks of its own to give.
+    if (void* const block = allocate_small(heap, cache_place(size_class)); block != nullptr) {
+      return block;
+    }
+  }
+  if (heap->entries[size_class].past != 0) [[unlikely]] {
+    raise_cache_limit(heap, size_class);
+  }
+  Slab* const current = heap->bins[size_class].current;
+  if (void* const block = take_freed(current); block != nullptr) [[likely]] {
+    ++current->used;
+    return block;
+  }
+  return allocate_slower(heap, size_class);
+}
+
+void free_slow(ThreadHeap* heap, Slab* slab) {
+  if (static_cast<SlabState>(slab->state) == SlabState::detached) {
+    unlink(heap, slab);
+    link(heap, slab, SlabState::listed);
+  } else {
+    const unsigned size_class = slab->size_class;
+    retire_unless_last(heap, slab);
+    trim_cache(heap, size_class, 5);
+  }
+}
+
+void free_to_any_slab(ThreadHeap* heap, void* block) {
+  const std::size_t slice = region.slice_of(block);
+  const Owner owner = region.owner_of(slice);
+  if (owner.heap() == heap->index) {
+    free_to_slab(heap, block, &region.slabs[slice - owner.back()]);
+  } else {
+    free_to_remote_slab(heap, block);
+  }
+}
+
+void free_perhaps_again(ThreadHeap* heap, void* block, std::size_t place) {
+  if (heap->entry_at(place).newest == block || heap->cached(class_at(place)) >= 2) {
+    report_freed_twice(block);
+  }
+  if (heap->entry_at(place).second < heap->entry_at(place).last) {
+    heap->cache(place, block);
+  } else {
+    free_past_cache(heap, block);
+  }
+}
+
+void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class) {
+  const std::uint32_t least = first_cache_limit(size_class);
+  if (heap->cached(size_class) > least) {
+    heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), least + 1) - 1);
+    ++heap->entries[size_class].past;
+    defer_to_any_slab(heap, heap->take_cached(cache_place(size_class)));
+  }
+  ++heap->entries[size_class].past;
+  defer_to_any_slab(heap, block);
+}
+
+void free_inside(const void* block) { report_inside(block); }
+
+void free_to_other(ThreadHeap* heap, void* block) {
+  if (block != nullptr) {
+    free_to_remote_slab(heap, block);
+  }
+}
+
+// Of another thread's blocks that nobody takes, fewer are cached each time, until an allocation finds none: who frees
+// another's level would be left with the last of each class, most of them alone in a slab.
+void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (heap == &empty_heap) {  // which nobody may write
+    free_without_heap(block);
+    return;
+  }
+  // What comes now is seldom and its lines are cold: prefetched at once, before any of them is waited for. Two blocks
+  // at most go back into their slabs here; their lines came eight such frees ago and may be gone again.
+  process_depot.prefetch_to_give(size_class);
+  __builtin_prefetch(&process_supply.tick);
+  for (unsigned each = 0; each < 2; ++each) {
+    if (const DeferredFree& next = heap->deferred[each]; next.slab != nullptr) {
+      prefetch_to_write(next.block);
+      prefetch_to_write(next.slab);
+    }
+  }
+  if (hand_over(heap, block, size_class)) {
+    return;
+  }
+  const bool wanted = size_class < depot_classes && process_depot.is_wanted(size_class, tick_now());
+  if (const std::uint32_t limit = heap->cache_limit(size_class);
+      limit != 0 && (!wanted || heap->frees_while_wanted++ % frees_a_block_less == 0)) {
+    heap->lower_cache_limit(size_class, limit - 1);
+    defer_remote_free(heap, heap->take_cached(cache_place(size_class)));
+  }
+  defer_remote_free(heap, block);
+}
+
+}  // namespace blockyard::heap

@@ -1,0 +1,75 @@
+// The thread cache: how many freed blocks of each class a thread keeps, and where a class has its entry.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/front/size_class.hpp"
+#include "heap/front/slab_shape.hpp"
+
+namespace blockyard::heap {
+
+/// Cached blocks of a class whose blocks go from thread to thread: at most 60 and at most 16 KiB, so that eight classes
+/// of large blocks do not hold megabytes.
+inline constexpr std::uint32_t most_cached = 60;
+constexpr std::uint32_t cache_capacity(unsigned index) {
+  return std::min(static_cast<std::uint32_t>(slice_bytes) / class_bytes(index), most_cached);
+}
+
+/// Cached blocks of a class as long as the thread has handed none of it over to another. More would lie on more cache
+/// lines, and only between threads does it save more than that costs.
+inline constexpr std::uint32_t most_in_bin = 12;
+constexpr std::uint32_t first_cache_limit(unsigned index) { return std::min(cache_capacity(index), most_in_bin); }
+
+/// Cached blocks of a class of which the thread frees and allocates more in turn: it needs no slab for them then. At
+/// most 64 KiB.
+inline constexpr std::uint32_t most_in_turn = 1024;
+constexpr std::uint32_t capacity_in_turn(unsigned index) {
+  constexpr std::uint32_t bytes = 64u << 10;
+  return std::max(cache_capacity(index), std::min(bytes / class_bytes(index), most_in_turn));
+}
+/// So many frees in a row that find the cache full come of such turns. Where mallocs and frees come in no order, one in
+/// a hundred of such rows is as long.
+inline constexpr std::uint32_t least_turn = 64;
+
+/// Classes whose blocks threads hand to one another by way of the depot: up to 2 KiB. Of longer ones a thread holds too
+/// few for a magazine.
+inline constexpr unsigned depot_classes = 8 + 4 * 4;
+static_assert(class_bytes(depot_classes - 1) == 2048);
+
+/// Where the extended cache of class `index` begins among those of a heap, in blocks; of depot_classes: where they end.
+constexpr std::uint32_t extended_begin(unsigned index) {
+  std::uint32_t begin = 0;
+  for (unsigned before = 0; before < index; ++before) {
+    begin += capacity_in_turn(before);
+  }
+  return begin;
+}
+inline constexpr std::array<std::uint16_t, depot_classes> extended_begins = [] {
+  std::array<std::uint16_t, depot_classes> begins{};
+  for (unsigned index = 0; index < depot_classes; ++index) {
+    begins[index] = static_cast<std::uint16_t>(extended_begin(index));
+  }
+  return begins;
+}();
+
+/// Where the cache entry of class `index` stands in a ThreadHeap, in units of 8 bytes: what the tables hold in place of
+/// the class, so that no shift comes between them and the entry. 0 is no class.
+constexpr std::uint8_t cache_place(unsigned index) { return static_cast<std::uint8_t>(2 * (index + 1)); }
+constexpr unsigned class_at(std::size_t place) { return static_cast<unsigned>(place / 2) - 1; }
+static_assert(class_at(cache_place(class_count - 1)) == class_count - 1);
+
+/// The cache_place for each 16 bytes of size up to looked_up_limit: two cache lines, which are never cold. Nine of ten
+/// allocations of games are that small. A table of all sizes would be a cold line whenever a larger one comes.
+inline constexpr std::size_t looked_up_limit = 1024;
+inline constexpr std::array<std::uint8_t, looked_up_limit / 16 + 1> place_table = [] {
+  std::array<std::uint8_t, looked_up_limit / 16 + 1> table{};
+  for (std::size_t slot = 0; slot < table.size(); ++slot) {
+    table[slot] = cache_place(class_of(slot * 16));
+  }
+  return table;
+}();
+
+}  // namespace blockyard::heap

@@ -1,0 +1,113 @@
+// Populated memory for the program: slabs, and blocks of whole pages. From what stands ready where it can, else the
+// calling thread populates for itself, and that is counted as a ready miss. And how it comes to stand ready: the
+// reserve, and the slabs cut out of it, which a round of maintenance fills up in steps of one chunk at most.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/threads.hpp"
+#include "heap/atomic.hpp"
+#include "heap/pages/ready_slabs.hpp"
+#include "heap/pages/reserve_target.hpp"
+#include "pages/page_heap.hpp"
+
+namespace blockyard::heap {
+
+struct Counts {
+  Atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
+  Atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise
+  Atomic<std::uint64_t> populated_by_janitor{0};  ///< pages
+  Atomic<std::uint64_t> populated_by_program{0};  ///< pages, after ready misses
+  Atomic<std::uint64_t> purged{0};                ///< pages given back to the operating system
+  Atomic<std::uint64_t> large_blocks{0};          ///< blocks above medium_limit handed out
+};
+
+/// Bits of PageTag::flags of a block of whole pages.
+enum PageFlag : std::uint8_t {
+  page_populated = 1,  ///< every page is populated: the run may go back as ready
+  page_of_arena = 2,   ///< stands in the list of an arena
+  page_cached = 4,     ///< freed, and kept by some thread
+};
+
+class Supply {
+ public:
+  constexpr Supply() = default;
+
+  /// First slice of so many populated, aligned slices; 0 when memory is exhausted. Lock-free while such slabs stand
+  /// ready.
+  std::uint32_t take_slab(std::uint32_t slices);
+  void give_slab(std::uint32_t slice, std::uint32_t slices);
+
+  /// First page of a block of whole pages; 0 when memory is exhausted. `*zeroed` tells whether the operating system has
+  /// just zeroed it. O(1) plus, after a ready miss, one write a page.
+  std::uint32_t take_pages(std::size_t size, std::size_t alignment, bool* zeroed);
+  void give_pages(std::uint32_t first_page);
+  /// Prefetches what take_pages reads first.
+  void prefetch(std::size_t size) {
+    if (size <= medium_limit) {
+      pages.prefetch_lists(static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift));
+      demand.prefetch();
+    }
+  }
+
+  /// Pages that count as reserve. Where little is to stand ready, slabs do too.
+  std::uint64_t reserve_pages() const {
+    return pages.reserve_pages() + (demand.began_small() ? ready_slabs.pages() : 0);
+  }
+
+  /// Whether a thread that finds nothing ready populates what it takes. Not while a preloaded program is small: nothing
+  /// is made ready for it, and pages that it never touches would cost it memory.
+  bool populates_on_a_miss() const { return !demand.is_small(); }
+
+  /// Whether the thread that frees a run of so many pages may keep it. Where nothing is made ready, the runs that it
+  /// keeps, one of each length, are a sixteenth of the most that was in use.
+  bool may_be_cached(std::uint32_t length) const {
+    constexpr std::uint64_t used_for_each_page = 170;
+    return populates_on_a_miss() || length <= pages.most_used() / used_for_each_page;
+  }
+
+  /// Writes to each page of a run that the caller owns, which populates it, and counts them in `counter`. Populating by
+  /// touching takes only the lock of the mapping; the populate calls of the kernel hold that of the whole address
+  /// space, and stall every other thread's mmap.
+  void populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
+
+  /// Populates a chunk that becomes part of the reserve. What large blocks left is mostly resident, so that writing to
+  /// it costs next to nothing: with `dirty_first` it is taken first, else only where nothing else is to be had. False
+  /// where nothing is left to populate. `may_try_huge`: it may be a trial of huge pages (huge_chunks.hpp).
+  bool populate_chunk(bool dirty_first, bool may_try_huge);
+  /// Cuts one slab of so many slices that then stands ready. False when memory is exhausted.
+  bool cut_ready_slab(std::uint32_t slices);
+  /// Populates on the calling thread until `bytes` stand ready. False when they cannot be had. Any thread.
+  bool prefault(std::size_t bytes);
+  /// The first reserve and the first slabs, before anybody allocates.
+  void make_first_reserve();
+  /// Grows a block in place where no other run is long enough: waits for the janitor's round to end, as a malloc at the
+  /// memory limit does. False when it can't.
+  bool grow_at_limit(std::uint32_t page, std::uint32_t length);
+  /// Gives ready slabs back to the page heap: all, or those beyond their target.
+  void uncut_ready_slabs(bool all);
+
+  /// Pages of slabs and blocks that were ever handed out.
+  std::uint64_t taken() const { return slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken(); }
+
+  PageHeap pages;
+  ReadySlabs ready_slabs;
+  Demand demand;
+  Counts counts;
+  Atomic<std::uint16_t> tick{0};  ///< the janitor's clock: 16 ms each, wraps
+  Atomic<bool> working{false};    ///< held by who does the janitor's work, and by who must not be disturbed by it
+
+ private:
+  PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+  PageRun allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
+  template <class Attempt>
+  void between_rounds(Attempt attempt);
+
+  Atomic<std::uint64_t> slab_pages_taken_{0};
+};
+
+extern Supply process_supply;
+
+}  // namespace blockyard::heap

@@ -1,0 +1,241 @@
+// Freed blocks that threads hand to one another by the magazine, so that one thread's frees serve another's allocations
+// and neither slab nor block is touched: the depot of Bonwick and Adams, "Magazines and Vmem", 2001.
+//
+// A thread that frees another's block and has no room for it leaves half of what it holds of the class here. A thread
+// that has none left takes one magazine. Each costs one atomic exchange for up to 30 blocks (magazine_ring.hpp). To
+// their slabs these blocks are in use.
+//
+// Bound: 128 KiB of blocks a class, 2.5 MiB if all 24 classes are full. Blocks are taken only of classes of which a
+// thread recently found none, and go back to their slabs three ticks (48 ms) of the janitor's clock after that: a level
+// that is freed leaves none here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "heap/atomic.hpp"
+#include "heap/bound.hpp"
+#include "heap/front/thread_cache.hpp"
+#include "heap/transfer/magazine_ring.hpp"
+#include "pages/region.hpp"
+
+namespace blockyard::heap {
+
+/// Blocks of a magazine of class `index`: half of what a thread caches.
+constexpr std::uint32_t magazine_blocks(unsigned index) { return cache_capacity(index) / 2; }
+
+/// Magazines that can wait of a class, as a power of two.
+constexpr unsigned magazines_shift(unsigned index) {
+  constexpr std::uint32_t bytes_a_class = 128u << 10;
+  constexpr std::uint32_t most = 64;
+  const std::uint32_t fitting = std::min(bytes_a_class / (magazine_blocks(index) * class_bytes(index)), most);
+  return static_cast<unsigned>(std::bit_width(fitting)) - 1;
+}
+
+/// Where the magazines of a class lie among all: a table, since a division would delay the prefetch of their lines.
+struct DepotPlan {
+  std::uint16_t first = 0;
+  std::uint8_t shift = 0;
+};
+inline constexpr std::array<DepotPlan, depot_classes> depot_plans = [] {
+  std::array<DepotPlan, depot_classes> plans{};
+  std::uint32_t first = 0;
+  for (unsigned index = 0; index < depot_classes; ++index) {
+    plans[index] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(magazines_shift(index))};
+    first += 1u << magazines_shift(index);
+  }
+  return plans;
+}();
+inline constexpr std::uint32_t magazine_count = depot_plans.back().first + (1u << depot_plans.back().shift);
+
+class Depot {
+ public:
+  /// Full, or empty.
+  struct alignas(64) Magazine {
+    Atomic<std::uint64_t> turn{0};  ///< of its place: see magazine_ring.hpp
+    std::array<void*, most_cached / 2> blocks{};
+  };
+  static_assert(sizeof(Magazine) == 256);
+
+  /// Populates it.
+  void populate() {
+    for (Ends& each : ends_) {
+      touch_without_change(&each);
+    }
+    for (Magazine& each : magazines_) {
+      touch_without_change(&each);
+    }
+  }
+
+  /// Calls fill(Magazine&) for an empty magazine of the class and hands it over. False: none is empty, or none of the
+  /// class is wanted. Lock-free.
+  template <class Fill>
+  bool give(unsigned size_class, std::uint16_t tick, Fill&& fill) {
+    Givers& its = ends_[size_class].givers;
+    return is_wanted(its, tick) && Ring::give(its.given, shift(size_class), TurnsToWrite{*this, size_class},
+                                              [&](std::uint64_t place) { fill(magazine(size_class, place)); });
+  }
+
+  /// Calls use(const Magazine&) for a full one. False: there is none, and the class is wanted from now on. Lock-free.
+  template <class Use>
+  bool take(unsigned size_class, std::uint16_t tick, Use&& use) {
+    Takers& its = ends_[size_class].takers;
+    // Said once a tick: the line is the givers'.
+    if (const std::uint32_t now = std::uint32_t{tick} + 1; its.said_at.load(std::memory_order_relaxed) != now) {
+      its.said_at.store(now, std::memory_order_relaxed);
+      ends_[size_class].givers.wanted_at.store(now, std::memory_order_relaxed);
+    }
+    // Who finds none does not ask for the lines of the blocks.
+    return Ring::has_full(its.taken, shift(size_class), Turns{*this, size_class}) &&
+           Ring::take(its.taken, shift(size_class), TurnsToWrite{*this, size_class},
+                      [&](std::uint64_t place) { use(std::as_const(magazine(size_class, place))); });
+  }
+
+  /// Prefetches what take() reads first: who comes here seldom finds it cold.
+  void prefetch(unsigned size_class) {
+    if (size_class < depot_classes) {
+      prefetch_to_write(&ends_[size_class].takers);
+    }
+  }
+
+  /// Likewise for give().
+  void prefetch_to_give(unsigned size_class) {
+    if (size_class < depot_classes) {
+      __builtin_prefetch(&ends_[size_class].givers);
+    }
+  }
+
+  /// Whether a thread looked for blocks of the class within the last ticks.
+  bool is_wanted(unsigned size_class, std::uint16_t tick) const { return is_wanted(ends_[size_class].givers, tick); }
+
+  /// Whether give() would find an empty one at the moment.
+  bool has_room(unsigned size_class, std::uint16_t tick) {
+    const Givers& its = ends_[size_class].givers;
+    return is_wanted(its, tick) && Ring::has_room(its.given, shift(size_class), Turns{*this, size_class});
+  }
+
+  /// Calls free(void*) for the blocks of classes that nobody wants any more (`all`: of all), of at most `most`
+  /// magazines; of all that wait at most magazine_count. One thread at a time. Returns whether there was any.
+  template <class Free>
+  bool drain(std::uint16_t tick, bool all, std::uint32_t most, Free&& free) {
+    std::uint32_t drained = 0;
+    Bound<Loop::magazines_drained> magazines(most);
+    for (unsigned size_class = 0; size_class < depot_classes && drained < most; ++size_class) {
+      if (!all && !forget_unwanted(size_class, tick)) {
+        continue;
+      }
+      const auto free_blocks = [&](std::uint64_t place) {
+        for (std::uint32_t each = 0; each < magazine_blocks(size_class); ++each) {
+          free(magazine(size_class, place).blocks[each]);
+        }
+      };
+      while (drained < most &&
+             Ring::take(ends_[size_class].takers.taken, shift(size_class), Turns{*this, size_class}, free_blocks)) {
+        magazines.turn();
+        ++drained;
+      }
+    }
+    return drained != 0;
+  }
+
+  /// In a forked child, before anybody uses the heap there: what threads that are gone had begun.
+  void mend_in_child() {
+    for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
+      Ends& its = ends_[size_class];
+      if (its.givers.given.load(std::memory_order_relaxed) != 0) {
+        Ring::mend(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
+                   [&](std::uint64_t from, std::uint64_t to) {
+                     magazine(size_class, to).blocks = magazine(size_class, from).blocks;
+                   });
+      }
+    }
+  }
+
+  /// Calls visit(const void* block, unsigned size_class) for every block that waits here; racy while threads use them,
+  /// but ends. O(magazines).
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
+      const Ends& its = ends_[size_class];
+      Ring::for_each_full(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
+                          [&](std::uint64_t place) {
+                            for (std::uint32_t each = 0; each < magazine_blocks(size_class); ++each) {
+                              visit(magazine(size_class, place).blocks[each], size_class);
+                            }
+                          });
+    }
+  }
+
+ private:
+  using Ring = MagazineRing<>;
+
+  struct Turns {
+    Depot& depot;
+    unsigned size_class;
+    Atomic<std::uint64_t>& operator()(std::uint64_t place) const { return depot.magazine(size_class, place).turn; }
+  };
+  // Who reads a turn goes on to the blocks, behind an atomic operation that holds back what was not prefetched before.
+  struct TurnsToWrite {
+    Depot& depot;
+    unsigned size_class;
+    Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
+      Magazine& its = depot.magazine(size_class, place);
+      void* const* const end = its.blocks.data() + magazine_blocks(size_class);
+      for (auto line = reinterpret_cast<void* const*>(&its); line < end; line += 64 / sizeof(void*)) {
+        prefetch_to_write(line);
+      }
+      return its.turn;
+    }
+  };
+
+  // What those who hand over read first, and what those who take: a line each, which the others do not write.
+  struct alignas(64) Givers {
+    Atomic<std::uint64_t> given{0};
+    Atomic<std::uint32_t> wanted_at{0};  ///< the janitor's tick plus 1; 0: not wanted
+  };
+  struct alignas(64) Takers {
+    Atomic<std::uint64_t> taken{0};
+    Atomic<std::uint32_t> said_at{0};  ///< what a taker wrote to wanted_at last
+  };
+  struct Ends {
+    Givers givers;
+    Takers takers;
+  };
+
+  static constexpr std::uint16_t wanted_for = 3;  // ticks
+
+  static unsigned shift(unsigned size_class) { return depot_plans[size_class].shift; }
+
+  static bool is_wanted(const Givers& givers, std::uint16_t tick) {
+    const std::uint32_t at = givers.wanted_at.load(std::memory_order_relaxed);
+    return at != 0 && static_cast<std::uint16_t>(tick + 1 - at) < wanted_for;
+  }
+
+  Magazine& magazine(unsigned size_class, std::uint64_t place) {
+    return magazines_[depot_plans[size_class].first + place];
+  }
+
+  // Whether nobody wants the class any more; then it is not wanted again when the tick has gone round.
+  bool forget_unwanted(unsigned size_class, std::uint16_t tick) {
+    Givers& its = ends_[size_class].givers;
+    if (is_wanted(its, tick)) {
+      return false;
+    }
+    if (its.wanted_at.load(std::memory_order_relaxed) != 0) {
+      its.wanted_at.store(0, std::memory_order_relaxed);
+    }
+    return true;
+  }
+
+  std::array<Ends, depot_classes> ends_{};
+  std::array<Magazine, magazine_count> magazines_{};
+};
+
+inline constinit Depot process_depot;
+
+}  // namespace blockyard::heap

@@ -1,0 +1,175 @@
+// Runs of whole pages out of the region: slabs, blocks above small_limit, and the reserve that the janitor keeps.
+//
+// Bound: allocate and free are O(1): a two-level segregated fit (free_runs.hpp) over pages, with boundary tags kept
+// apart from the pages, at most two merges and two splits a call; for a large block at most nine runs are taken
+// together. Overhead: 16 bytes a page. Free runs come in three states that do not merge with one another, so that a
+// run's state is true of all its pages. At the memory limit allocate_merged makes one state of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "pages/free_runs.hpp"
+#include "pages/page_lock.hpp"
+#include "pages/region.hpp"
+
+namespace blockyard::heap {
+
+/// Blocks up to this size are handed out populated, or a ready miss is counted; above it a reserve would take too much
+/// memory.
+inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
+
+enum class PageState : std::uint8_t {
+  inner = 0,  ///< not the first page of any run, nor the last of a free one
+  used_slab,
+  used_block,
+  in_work,           ///< neither used nor free: the janitor, or who does its work, populates it or gives it back
+  free_ready,        ///< every page is populated: may be handed out without a page fault to come
+  free_dirty,        ///< unknown: was handed out unpopulated, perhaps never written
+  free_decommitted,  ///< unpopulated: the operating system gives zeroed pages at the first touch
+};
+
+/// What an allocation got.
+struct PageRun {
+  std::uint32_t first = 0;   ///< page index; 0: nothing, the region is exhausted
+  std::uint32_t length = 0;  ///< pages
+  PageState from = PageState::free_decommitted;
+
+  explicit operator bool() const { return length != 0; }
+};
+
+/// Which state to search first.
+enum class Prefer : std::uint8_t {
+  ready,        ///< ready, dirty, decommitted: what slabs and medium blocks want
+  dirty,        ///< dirty, ready, decommitted: large blocks, recycled rather than taken from the reserve
+  decommitted,  ///< decommitted only: what the janitor is about to populate
+};
+
+class PageHeap {
+ public:
+  constexpr PageHeap() = default;
+
+  /// A run of `length` pages at a multiple of `alignment` pages (a power of two). O(1). Calls the operating system only
+  /// where the region grows.
+  PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+
+  /// The same where allocate() found nothing: first merges free neighbours of different states. O(free runs), once.
+  PageRun allocate_merged(std::uint32_t length, std::uint32_t alignment, PageState use);
+
+  /// Gives a run back; `state` says what is known of its pages (free_ready, free_dirty, free_decommitted).
+  void free(std::uint32_t first, PageState state);
+
+  /// Shortens a used run to `length` pages; the rest becomes free in `state`.
+  void shrink(std::uint32_t first, std::uint32_t length, PageState state);
+
+  /// Lengthens a used run in place to `length` pages out of the free runs behind it, or out of a ready one where it is
+  /// to be `populated`. False where they are too short, or more than `most_runs`. O(`most_runs`), else as allocate().
+  bool grow(std::uint32_t first, std::uint32_t length, bool populated, std::uint32_t most_runs = 3);
+
+  /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds
+  /// one, else the whole run (then shorter than two chunks). No run longer than `longest`, as far as the lists
+  /// distinguish them. Of runs below least_taken only those beside decommitted pages of their chunk, which can then
+  /// become whole again. Length 0: none. O(1).
+  PageRun take_free(PageState state, std::uint32_t longest = no_limit);
+  /// Adds to a run in work the decommitted pages beside it, as far as its chunks go. O(1).
+  PageRun with_decommitted_neighbours(const PageRun& run);
+
+  /// In a forked child, where the threads that had runs in work are gone: frees these as dirty.
+  /// O(such runs).
+  void abandon_work();
+
+  /// Pages below which giving a run back is not worth the system call: 64 KiB.
+  static constexpr std::uint32_t least_taken = 16;
+  static constexpr std::uint32_t no_limit = ~std::uint32_t{0};
+
+  /// Shortest run that counts as reserve, in pages: one that serves every medium block.
+  static constexpr std::uint32_t reserve_run = medium_limit >> page_shift;
+
+  struct Totals {
+    std::uint64_t ready = 0;        ///< pages free and populated
+    std::uint64_t dirty = 0;        ///< pages free, perhaps populated
+    std::uint64_t decommitted = 0;  ///< pages free, unpopulated, below the high-water mark
+    std::uint64_t used = 0;         ///< pages of slabs and blocks
+    std::uint64_t in_work = 0;      ///< pages that are being populated or given back
+    std::uint64_t top = 0;          ///< pages below the high-water mark
+  };
+  /// All of one moment: they add up.
+  Totals totals();
+  /// Free ready pages in runs of at least reserve_run pages, read without the lock. Shorter runs serve what fits them,
+  /// but a reserve made of them would miss every larger block.
+  std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
+
+  /// Pages that were in use at once, rounded up to chunks: those below the high-water mark. Read without the lock.
+  std::uint64_t most_used() const { return __atomic_load_n(&top_, __ATOMIC_RELAXED); }
+
+  struct Lowest {
+    std::uint64_t reserve = 0;  ///< reserve_pages()
+    std::uint64_t free = 0;     ///< free pages that are, or may be, populated: ready and dirty
+  };
+  /// The least that each has been since the last call.
+  Lowest take_lowest();
+
+  /// Pages ever allocated as blocks with Prefer::ready, read without the lock. Counted under it: an atomic
+  /// read-modify-write behind an allocation would wait until its stores to cold tags are done.
+  std::uint64_t pages_taken() const { return __atomic_load_n(&pages_taken_, __ATOMIC_RELAXED); }
+
+  /// Prefetches what an allocation of so many ready pages reads first. To be called some instructions before: taking
+  /// the lock holds back every load behind it until its own line has come.
+  void prefetch_lists(std::uint32_t length) {
+    __builtin_prefetch(this, 1);
+    free_[index_of(PageState::free_ready)].prefetch(length);
+  }
+
+  /// Prefetches what freeing the run reads: the tags of its neighbours.
+  void prefetch_ends(std::uint32_t first) {
+    __builtin_prefetch(&tag(first - 1), 1);
+    __builtin_prefetch(&tag(first + tag(first).length), 1);
+  }
+
+  /// Walks every run: tags agree at both ends, lengths add up, no two free runs of one state touch, lists and bitmaps
+  /// agree with the tags. O(pages). Returns null, or what is broken.
+  const char* check();
+
+  /// Held across fork by the heap's fork handlers.
+  PageLock& lock() { return lock_; }
+
+ private:
+  static unsigned index_of(PageState state) {
+    return static_cast<unsigned>(state) - static_cast<unsigned>(PageState::free_ready);
+  }
+  static bool is_free(PageState state) { return state >= PageState::free_ready; }
+
+  static PageTag& tag(std::uint32_t page) { return region.pages[page]; }
+  void mark(std::uint32_t first, std::uint32_t length, PageState state);
+  void mark_inner(std::uint32_t page) { tag(page).state = static_cast<std::uint8_t>(PageState::inner); }
+  void insert(std::uint32_t first, std::uint32_t length, PageState state);
+  void remove(std::uint32_t first);
+  void count_reserve(std::uint32_t length, PageState state, bool added);
+  void enter_work(std::uint32_t first);
+  void leave_work(std::uint32_t first);
+  void release(std::uint32_t first, std::uint32_t length, PageState state);
+  bool is_beside_decommitted(std::uint32_t first, std::uint32_t length);
+  void show_to_purge(std::uint32_t first, std::uint32_t length);
+  std::uint32_t find(PageState state, std::uint32_t length) const { return free_[index_of(state)].find(length); }
+  bool extend(std::uint32_t length);
+  void forget_states();
+  PageRun take(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+  PageRun take_around_dirty(std::uint32_t length, PageState use);
+  void cut_out(std::uint32_t run, std::uint32_t first, std::uint32_t end);
+  PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
+  PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
+  std::uint64_t free_pages() const;
+  void note_lowest();
+
+  PageLock lock_;
+  std::uint32_t top_ = 0;  // pages from here on were never used
+  std::uint64_t pages_in_work_ = 0;
+  std::uint32_t first_in_work_ = 0;  // 0: none; linked as free runs are
+  std::uint64_t reserve_pages_ = 0;
+  Lowest lowest_;
+  std::uint64_t pages_taken_ = 0;
+  std::array<FreeRuns, 3> free_{};
+};
+
+}  // namespace blockyard::heap
