@@ -9,7 +9,9 @@
 ///
 /// Memory: nothing is stored in or beside a live block. Tables take 104 bytes per 32 KiB. The end of a slab may be left
 /// over: under an eighth of it, under 1 % for blocks up to 300 bytes. A pool keeps free pages up to half of the most it
-/// ever held, or up to 256 KiB.
+/// ever held, or up to 256 KiB. Where a process held more than 8 MiB of blocks, a background thread gives back what is
+/// unused for some quarters of a second, and ends when nothing is left to give; a pool then keeps what lies in the page
+/// in use, up to 4 MiB. BLOCKYARD_HEAP_JANITOR=0 forbids the thread.
 ///
 /// Limits: blocks of 1 MiB, alignments of 32 KiB, and 32 GiB for all blocks of the process: less under a limit on
 /// address space (`ulimit -v`), 16 GiB for strides that are no multiple of 8. Beyond that, allocation fails.
@@ -38,7 +40,7 @@ typedef struct by_block_statistics {
   size_t peak_blocks;      ///< most blocks in use at once, counted by the slab: never below the true peak
   size_t pages;            ///< pages taken from the operating system and not given back
   size_t held_bytes;       ///< their bytes; memory in them that was never touched is not resident
-  size_t free_page_bytes;  ///< bytes of those pages that hold no block
+  size_t free_page_bytes;  ///< bytes of those pages that hold no block; they may not be resident
 } by_block_statistics;
 
 /// Makes a pool of blocks of `size` bytes, 1 to 1 MiB, at `alignment`, a power of two up to 32 KiB; 0 means 16.

@@ -31,7 +31,7 @@ bool slab_holds(const Pool* pool, Index index) {
     return false;
   }
   const std::uint64_t remote = info.remote.load(std::memory_order_acquire);
-  if (RemoteList::count_of(remote) > live || (pool->thread == nullptr && remote != 0)) {
+  if (RemoteList::count_of(remote) > live || (pool->thread == nullptr && RemoteList::count_of(remote) != 0)) {
     return false;
   }
   if (pool->watch != nullptr) {
@@ -45,7 +45,7 @@ bool slab_holds(const Pool* pool, Index index) {
     case Place::partial:
       return live != 0 && record.floor == 0;
     case Place::empty:
-      return live == 0 && cut == 0 && record.floor == 0;
+      return live == 0 && cut == 0 && record.floor == 0 && remote != 0;
     case Place::full:
       return record.floor == pool->reopen && live > record.floor;
     case Place::unused:

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/index_list.hpp"
+#include "block/give_back.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
@@ -90,6 +91,7 @@ void page_release(Pool* pool, Index page) {
   Slice& first = slice(page);
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
     base::list_remove(pool->empty, index, slab);
+    take_remote_word(slice(index));
     slice(index).place = Place::unused;
     slab(index).owner.store(nullptr, std::memory_order_relaxed);
   }
@@ -138,6 +140,7 @@ void slab_emptied(Pool* pool, Slab* record) {
   }
   base::list_remove(pool->partial, index, slab);
   info.place = Place::empty;
+  mark_empty(info);
   list_empty(pool, index);
   --pool->busy_slabs;
   Slice& page = slice(info.page);
@@ -145,6 +148,8 @@ void slab_emptied(Pool* pool, Slab* record) {
     pool->free_page_bytes += page_bytes(info.page);
     if (keeps_too_much(pool)) {
       page_release(pool, info.page);
+    } else {
+      want_give_back();
     }
   }
 }
@@ -161,10 +166,12 @@ void slab_reopen(Pool* pool, Slab* record) {
 // Takes remotely freed blocks into a slab that is full, partial or current. O(1).
 void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
   const Index index = index_of(record);
-  if (record->free != nullptr) {
-    set_link(slab_link_to(index, batch.last), record->free);
+  if (batch.count != pool->capacity) {  // else it is empty now, and its memory may have been given back
+    if (record->free != nullptr) {
+      set_link(slab_link_to(index, batch.last), record->free);
+    }
+    record->free = slab_link_to(index, batch.first);
   }
-  record->free = slab_link_to(index, batch.first);
   const std::uint32_t live = slab_live(*record) - batch.count;
   const bool reopens = slice(index).place == Place::full && live <= record->floor;
   record->excess = live - record->floor;
@@ -260,6 +267,7 @@ bool take_empty(Pool* pool) {
     return false;
   }
   base::list_remove(pool->empty, index, slab);
+  take_remote_word(slice(index));
   count_busy(pool, slice(index).page);
   make_current(pool, &slab(index));
   return true;
@@ -301,6 +309,7 @@ bool take_page(Pool* pool) {
   Slice& first = slice(page);
   first.order = static_cast<std::uint8_t>(order);
   first.huge = huge;
+  first.slab_order = static_cast<std::uint8_t>(least);
   first.busy = 0;
   first.uncut = page;
   page_link(pool, page);
@@ -362,6 +371,7 @@ void pool_destroy(Pool* pool) {
     const Slice& first = slice(page);
     const Index next = first.next;
     for (Index index = page; index != first.uncut; index += slab_step(pool)) {
+      take_remote_word(slice(index));
       slice(index).place = Place::unused;
     }
     window_give(page, first.order, first.huge);
@@ -411,7 +421,10 @@ void pool_reset(Pool* pool) {
       rewind(pool, &record);
       record.floor = 0;
       record.excess = 0;
-      slice(index).place = Place::empty;
+      if (slice(index).place != Place::empty) {
+        slice(index).place = Place::empty;
+        mark_empty(slice(index));
+      }
       base::list_push(pool->empty, index, slab);
     }
     if (keeps_too_much(pool)) {
@@ -419,6 +432,7 @@ void pool_reset(Pool* pool) {
     }
     page = next;
   }
+  want_give_back();
 }
 
 void pool_trim(Pool* pool) {
@@ -449,6 +463,7 @@ void pool_free_remote(void* block, Slab* record) {
   const auto link = [block, index](std::uint32_t next) { set_link(block, slab_link_to(index, next)); };
   if (RemoteList::push(info.remote, info.oldest, slab_link_from(index, block), link)) {
     PendingStack::push(record->pool.load(std::memory_order_acquire)->pending, index, info.pending_next);
+    want_give_back();
   }
 }
 
@@ -462,7 +477,9 @@ void pool_adopt_lists(Pool* pool, std::size_t most) {
     pool->taken = info.pending_next.load(std::memory_order_relaxed);
     Pool* const owner = slab(index).pool.load(std::memory_order_acquire);
     if (owner == pool) {
-      slab_receive(pool, &slab(index), RemoteList::adopt(info.remote, info.oldest));
+      const std::uint32_t last = info.oldest.load(std::memory_order_relaxed);
+      const std::uint64_t word = take_remote_word(info);
+      slab_receive(pool, &slab(index), {static_cast<std::uint32_t>(word), last, RemoteList::count_of(word)});
     } else {
       PendingStack::push(owner->pending, index, info.pending_next);  // it was announced before pool_adopt() moved it
     }

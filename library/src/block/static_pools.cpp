@@ -8,7 +8,9 @@
 #include <mutex>
 #include <new>
 
+#include "base/pages.hpp"
 #include "base/threads.hpp"
+#include "block/give_back.hpp"
 #include "block/pool.hpp"
 #include "block/static_pools.hpp"
 #include "block/watch.hpp"
@@ -28,6 +30,8 @@ struct Chains {
   std::atomic<void*> first{nullptr};
   std::atomic<std::size_t> waiting{0};  ///< blocks in both that were not handed out again, counted by the chain
   std::atomic<std::size_t> magazine_count{0};
+  std::atomic<bool> needed{false};     ///< whether a chain came or went lately
+  std::atomic<std::uint32_t> turn{0};  ///< 1 while somebody takes from `first` or adds to it
   std::array<void*, 64> magazines{};
 };
 
@@ -177,6 +181,38 @@ void free_one(void* block, std::size_t stride) {
   }
 }
 
+// A turn at the list of a slot's chains. The program's threads queue for `chain_lock` first; the background thread, to
+// which the C library's locks are closed, takes none but this.
+class Turn {
+ public:
+  explicit Turn(Chains& kept) : turn_(kept.turn) {
+    while (turn_.exchange(1, std::memory_order_acquire) != 0) {
+      base::yield_thread();
+    }
+  }
+  ~Turn() { turn_.store(0, std::memory_order_release); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& turn_;
+};
+
+void* chain_pop(Chains& kept, std::size_t stride) {
+  const Turn turn(kept);
+  void* const first = kept.first.load(std::memory_order_relaxed);
+  if (first != nullptr) {
+    kept.first.store(next_chain(first, stride), std::memory_order_relaxed);
+  }
+  return first;
+}
+
+void chain_push(Chains& kept, void* first, std::size_t stride) {
+  const Turn turn(kept);
+  set_next_chain(first, kept.first.load(std::memory_order_relaxed), stride);
+  kept.first.store(first, std::memory_order_relaxed);
+}
+
 // Returns the blocks of a slot's chains and magazines to their slabs, one by one.
 void free_chains(std::uint32_t slot) {
   const std::size_t stride = static_stride(slot);
@@ -279,9 +315,12 @@ void by_static_block_free_chain(std::size_t stride, void* first, void* last, std
   set_chain_next(last, nullptr, stride);
   Chains& kept = chains[slot_of_stride(stride)];
   kept.waiting.fetch_add(count, std::memory_order_relaxed);
-  const std::lock_guard lock(chain_lock);
-  set_next_chain(first, kept.first.load(std::memory_order_relaxed), stride);
-  kept.first.store(first, std::memory_order_relaxed);
+  kept.needed.store(true, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(chain_lock);
+    chain_push(kept, first, stride);
+  }
+  want_give_back();
 }
 
 std::uint32_t by_static_block_slot(std::size_t stride) noexcept {
@@ -304,12 +343,53 @@ void* static_chain_take(std::uint32_t slot) {
   if (kept.first.load(std::memory_order_relaxed) == nullptr) {
     return nullptr;
   }
+  kept.needed.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(chain_lock);
-  void* const first = kept.first.load(std::memory_order_relaxed);
-  if (first != nullptr) {
-    kept.first.store(next_chain(first, static_stride(slot)), std::memory_order_relaxed);
+  return chain_pop(kept, static_stride(slot));
+}
+
+bool free_stale_chains() {
+  constexpr std::size_t blocks_at_a_time = 4096;  // what a fork meanwhile takes from the child
+  bool any = false;
+  for (std::uint32_t slot = 1; slot < slot_count; ++slot) {
+    Chains& kept = chains[slot];
+    if (kept.first.load(std::memory_order_relaxed) == nullptr) {
+      continue;
+    }
+    any = true;
+    if (kept.needed.exchange(false, std::memory_order_relaxed)) {
+      continue;
+    }
+    const std::size_t stride = static_stride(slot);
+    const std::int32_t mask = slab_mask_of(slab_shift_of(stride));
+    while (!kept.needed.load(std::memory_order_relaxed)) {
+      void* block = chain_pop(kept, stride);
+      if (block == nullptr) {
+        break;
+      }
+      void* rest = block;
+      std::size_t count = 0;
+      for (; rest != nullptr && count < blocks_at_a_time; ++count) {
+        rest = chain_next(rest, stride);
+      }
+      if (rest != nullptr) {
+        chain_push(kept, rest, stride);
+      }
+      while (block != rest) {
+        void* const next = chain_next(block, stride);
+        pool_free_remote(block, slab_of(block, mask));
+        block = next;
+      }
+      static_chain_used(slot, count);
+    }
   }
-  return first;
+  return any;
+}
+
+void free_stale_chains_in_child() {
+  for (Chains& kept : chains) {
+    kept.turn.store(0, std::memory_order_relaxed);
+  }
 }
 
 void static_chain_used(std::uint32_t slot, std::size_t count) {

@@ -27,7 +27,7 @@ constexpr std::size_t run_bytes = slice_bytes << max_order;
 
 constinit Slab* slabs = nullptr;
 constinit Slice* slices = nullptr;
-constinit Index fresh = 0;  // slices from here on were never handed out
+constinit Relaxed<Index> fresh;  // slices from here on were never handed out
 constinit Index fresh_end = 0;
 constexpr Index near_end = near_reach / slice_bytes;
 // [0]: in the part that links in units of 4 bytes reach; [1]: in the rest.
@@ -165,10 +165,7 @@ void window_give(Index first, unsigned order, bool huge) {
   give_run(first, order);
 }
 
-Index window_fresh() {
-  const std::lock_guard lock(world);
-  return fresh;
-}
+Index window_fresh() { return fresh; }
 
 void* window_record(std::size_t bytes) {
   constexpr std::size_t chunk = std::size_t{256} << 10;

@@ -36,17 +36,18 @@ using PendingStack = base::PendingStack<>;
 
 /// The record of a slice beyond its Slab, used on slow paths only.
 struct Slice {
-  RemoteList::Word remote;          ///< blocks of the slab that other threads freed
+  RemoteList::Word remote;          ///< blocks of the slab that other threads freed, or a mark (give_back.hpp)
   RemoteList::Oldest oldest;        ///< end of that list
   PendingStack::Word pending_next;  ///< next slab in its owner's stack of slabs with such blocks
-  Index page;                       ///< first slice of its page, set for each slab that is cut
+  Relaxed<Index> page;              ///< first slice of its page, set for each slab that is cut
   Relaxed<Place> place;
-  std::uint8_t order;       ///< in a page's first slice: its size
-  std::uint8_t free_order;  ///< in a free run's first slice: its order + 1, else 0
-  bool huge;                ///< in a page's first slice: huge pages were asked for
-  std::uint32_t busy;       ///< in a page's first slice: slabs that are neither empty nor unused
-  Index uncut;              ///< in a page's first slice: the first slab never cut, or the page's end
-  Index next;               ///< in a page's first slice: next page of the pool; in a free run's: next free run
+  Relaxed<std::uint8_t> order;       ///< in a page's first slice: its size
+  std::uint8_t free_order;           ///< in a free run's first slice: its order + 1, else 0
+  Relaxed<bool> huge;                ///< in a page's first slice: huge pages were asked for
+  Relaxed<std::uint8_t> slab_order;  ///< in a page's first slice: the size of its slabs
+  std::uint8_t busy;                 ///< in a page's first slice: slabs that are neither empty nor unused
+  Index uncut;                       ///< in a page's first slice: the first slab never cut, or the page's end
+  Index next;                        ///< in a page's first slice: next page of the pool; in a free run's: next free run
   Index previous;
 };
 static_assert(sizeof(Slice) == 40);
@@ -71,7 +72,7 @@ Slice& slice(Index index);
 Slab& slab(Index index);
 Index index_of(const Slab* slab);
 
-/// The first slice that was never handed out. Takes `world`.
+/// The first slice that was never handed out. Any thread.
 Index window_fresh();
 
 /// Calls `visit` with each slab that is cut now. Any thread. O(slices).

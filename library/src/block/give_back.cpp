@@ -1,0 +1,177 @@
+#include "block/give_back.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "base/background_thread.hpp"
+#include "base/pages.hpp"
+#include "block/pool.hpp"
+#include "block/watch.hpp"
+
+namespace blockyard::block {
+namespace {
+
+constexpr std::uint64_t period_ns = 250'000'000;
+constexpr Index chunk = (std::size_t{2} << 20) / slice_bytes;  // slices of a huge page, which is given back whole
+
+constinit base::BackgroundThread thread;
+constinit std::atomic<bool> wanted{false};
+constinit std::atomic<bool> starting{false};
+constinit std::atomic<bool> refused{false};
+constinit std::atomic<bool> fork_handled{false};
+
+bool says(std::uint64_t word, Unneeded state) {
+  return static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(state);
+}
+
+// The word of the same slab in another state.
+std::uint64_t with(std::uint64_t word, Unneeded state) { return word >> 32 << 32 | static_cast<std::uint32_t>(state); }
+
+bool move_on(Slice& info, std::uint64_t from, Unneeded to) {
+  return info.remote.compare_exchange_strong(from, with(from, to), std::memory_order_acq_rel,
+                                             std::memory_order_relaxed);
+}
+
+// Whether every block of the slab is in its remote list. Only static pools have such lists, and these stay.
+bool all_are_remote(Index index, std::uint64_t word) {
+  return RemoteList::count_of(word) != 0 &&
+         RemoteList::count_of(word) == slab(index).pool.load(std::memory_order_acquire)->capacity;
+}
+
+// The slabs of a chunk that are being given back.
+class Claimed {
+ public:
+  void add(Index index, Index slices) {
+    claimed_[count_++] = {index, slices};
+    slices_ += slices;
+  }
+
+  // Adjacent ones by one call. A huge page is not split, since what lives in it goes on to use it.
+  void give_back() {
+    const bool whole = slices_ >= chunk;
+    for (std::size_t i = 0; i < count_;) {
+      const Slab_& first = claimed_[i];
+      Index end = first.index;
+      std::size_t next = i;
+      for (; next < count_ && claimed_[next].index == end; ++next) {
+        end += claimed_[next].slices;
+      }
+      const bool gone = (whole || !slice(slice(first.index).page).huge) &&
+                        base::discard_pages(address_of(first.index), (end - first.index) * slice_bytes);
+      for (; i < next; ++i) {
+        std::atomic<std::uint64_t>& word = slice(claimed_[i].index).remote;
+        word.store(with(word.load(std::memory_order_relaxed), gone ? Unneeded::given_back : Unneeded::a_while),
+                   std::memory_order_release);
+        gave_ = gave_ || gone;
+      }
+    }
+    count_ = 0;
+    slices_ = 0;
+  }
+
+  bool gave() const { return gave_; }
+
+ private:
+  struct Slab_ {
+    Index index;
+    Index slices;
+  };
+  std::array<Slab_, chunk> claimed_;
+  std::size_t count_ = 0;
+  Index slices_ = 0;
+  bool gave_ = false;
+};
+
+// Whether there is more to do a period later. O(slices).
+bool look() {
+  bool more = false;
+  Claimed claimed;
+  const Index end = window_fresh();
+  for (Index index = 1 << max_order; index < end;) {
+    const Index chunk_end = (index / chunk + 1) * chunk;
+    for (Index slices; index < chunk_end; index += slices) {
+      Slice& info = slice(index);
+      slices = 1;
+      const std::uint64_t word = info.remote.load(std::memory_order_acquire);
+      if (word == 0 || says(word, Unneeded::given_back)) {
+        continue;
+      }
+      if (says(word, Unneeded::a_while)) {
+        if (move_on(info, word, Unneeded::giving_back)) {
+          slices = Index{1} << slice(info.page).slab_order;
+          claimed.add(index, slices);
+        }
+      } else if (says(word, Unneeded::lately) || all_are_remote(index, word)) {
+        more = move_on(info, word, Unneeded::a_while) || more;
+      }
+    }
+    claimed.give_back();
+  }
+  return more || claimed.gave();
+}
+
+void run() {
+  constexpr std::uint32_t nobody_wakes = 0;
+  constexpr int idle_periods = 2;
+  for (int idle = 0; idle < idle_periods;) {
+    base::sleep_while(&nobody_wakes, nobody_wakes, period_ns);
+    const bool was_wanted = wanted.exchange(false, std::memory_order_relaxed);
+    const bool chains = free_stale_chains();
+    idle = look() || chains || was_wanted ? 0 : idle + 1;
+  }
+}
+
+void begin_in_child() {
+  starting.store(false, std::memory_order_relaxed);
+  if (thread.is_over()) {
+    return;
+  }
+  thread.forget();
+  free_stale_chains_in_child();
+  const Index end = window_fresh();
+  for (Index index = 1 << max_order; index < end; ++index) {
+    std::atomic<std::uint64_t>& word = slice(index).remote;
+    const std::uint64_t seen = word.load(std::memory_order_relaxed);
+    if (says(seen, Unneeded::giving_back)) {
+      word.store(with(seen, Unneeded::a_while), std::memory_order_relaxed);
+    }
+  }
+}
+
+bool is_forbidden() {
+  const char* const setting = base::environment("BLOCKYARD_HEAP_JANITOR");
+  return setting != nullptr && std::strcmp(setting, "0") == 0;
+}
+
+void start() {
+  // A handler may fork, and would wait for what it interrupted.
+  const base::NoSignals none;
+  if (refused.load(std::memory_order_relaxed) || starting.exchange(true, std::memory_order_acquire)) {
+    return;
+  }
+  if (!fork_handled.exchange(true, std::memory_order_relaxed)) {
+    base::around_fork([] {}, [] {}, begin_in_child, begin_in_child);
+  }
+  if (thread.is_over() && (process_is_watched() || is_forbidden() || !thread.start(run, "by-blocks", {}))) {
+    refused.store(true, std::memory_order_relaxed);
+  }
+  starting.store(false, std::memory_order_release);
+}
+
+}  // namespace
+
+void want_give_back() {
+  constexpr Index small = 2 << max_order;  // the first run stays out of use
+  if (window_fresh() <= small) {
+    return;
+  }
+  if (!wanted.load(std::memory_order_relaxed)) {
+    wanted.store(true, std::memory_order_relaxed);
+  }
+  if (thread.is_over()) {
+    start();
+  }
+}
+
+}  // namespace blockyard::block

@@ -1,0 +1,196 @@
+// Memory of blocks that died goes back to the system, whatever the program does then; what is in use stays as it is.
+#include "block/give_back.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "base/pages.hpp"
+#include "base/sanitizer.hpp"
+#include "block/static_pools.hpp"
+#include "blockyard/block_allocator.hpp"
+#include "blockyard/static_block_allocator.hpp"
+#include "watched.hpp"
+
+namespace blockyard::block {
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+std::size_t resident() { return base::resident_bytes(by_block_window.base, std::size_t{window_fresh()} * slice_bytes); }
+
+// Sleeps, as long as it takes. What may stay: the page with the slab in use.
+void expect_given_back(std::size_t before) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (resident() > before + 5 * mib && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LE(resident(), before + 5 * mib);
+  EXPECT_TRUE(static_invariants_hold());
+}
+
+template <class Blocks>
+std::vector<void*> take_much() {
+  std::vector<void*> taken(40 * mib / Blocks::stride);
+  for (void*& block : taken) {
+    block = Blocks::allocate();
+    std::memset(block, 1, Blocks::stride);
+  }
+  return taken;
+}
+
+template <class Blocks>
+void free_each(const std::vector<void*>& taken) {
+  for (void* const block : taken) {
+    Blocks::deallocate(block);
+  }
+}
+
+template <class Blocks>
+void free_at_once(const std::vector<void*>& taken) {
+  for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
+    set_chain_next(taken[i], taken[i + 1], Blocks::stride);
+  }
+  Blocks::free_chain(taken.front(), taken.back(), taken.size());
+}
+
+template <class Blocks>
+void expect_usable() {
+  free_each<Blocks>(take_much<Blocks>());
+  EXPECT_TRUE(static_invariants_hold());
+}
+
+TEST(GiveBack, blocks_freed_in_any_order_while_the_program_sleeps) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<216, 8>;
+  const std::size_t before = resident();
+  std::vector<void*> taken = take_much<Blocks>();
+  std::shuffle(taken.begin(), taken.end(), std::minstd_rand(1));
+  free_each<Blocks>(taken);
+  EXPECT_GE(resident(), before + 15 * mib) << "they may soon be needed again";
+  expect_given_back(before);
+  expect_usable<Blocks>();
+}
+
+TEST(GiveBack, chains_that_nobody_takes) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<224, 8>;
+  const std::size_t before = resident();
+  free_at_once<Blocks>(take_much<Blocks>());
+  EXPECT_GE(resident(), before + 40 * mib);
+  expect_given_back(before);
+  EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+  expect_usable<Blocks>();
+}
+
+TEST(GiveBack, blocks_freed_by_another_thread_than_the_one_that_sleeps) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<232, 8>;
+  const std::size_t before = resident();
+  const std::vector<void*> taken = take_much<Blocks>();
+  std::thread(free_each<Blocks>, taken).join();
+  expect_given_back(before);
+  EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+  expect_usable<Blocks>();
+}
+
+TEST(GiveBack, slabs_of_more_than_a_huge_page) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<(std::size_t{1} << 20) - 64, 8>;
+  const std::size_t before = resident();
+  free_each<Blocks>(take_much<Blocks>());
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (resident() > before + 9 * mib && std::chrono::steady_clock::now() < give_up) {  // one slab is in use
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LE(resident(), before + 9 * mib);
+  expect_usable<Blocks>();
+}
+
+TEST(GiveBack, a_pool_with_one_owner_that_was_reset) {
+  SKIP_IF_WATCHED();
+  const std::size_t before = resident();
+  BlockAllocator pool(240, 8);
+  const auto fill = [&] {
+    for (std::size_t i = 0; i < 40 * mib / 240; ++i) {
+      std::memset(pool.allocate(), 1, 240);
+    }
+  };
+  fill();
+  pool.reset();
+  EXPECT_GE(resident(), before + 15 * mib);
+  expect_given_back(before);
+  fill();
+}
+
+// For as long as some looks take, at times when some slabs are about to go.
+TEST(GiveBack, blocks_in_use_keep_what_they_hold) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<248, 8>;
+  std::minstd_rand random(2);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
+  std::vector<void*> kept;
+  while (std::chrono::steady_clock::now() < end) {
+    const std::size_t count = 1000 + random() % (20 * mib / Blocks::stride);
+    while (kept.size() < count) {
+      kept.push_back(Blocks::allocate());
+      std::memset(kept.back(), static_cast<int>(kept.size() % 251), Blocks::stride);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 300));
+    std::vector<void*> gone;
+    while (kept.size() > random() % count) {
+      const auto* const block = static_cast<const unsigned char*>(kept.back());
+      const auto mark = static_cast<unsigned char>(kept.size() % 251);
+      ASSERT_EQ(std::count(block, block + Blocks::stride, mark), std::ptrdiff_t{Blocks::stride});
+      gone.push_back(kept.back());
+      kept.pop_back();
+    }
+    if (gone.empty()) {
+      continue;
+    }
+    switch (random() % 3) {
+      case 0:
+        free_each<Blocks>(gone);
+        break;
+      case 1:
+        free_at_once<Blocks>(gone);
+        break;
+      default:
+        std::thread(free_each<Blocks>, gone).join();
+    }
+    ASSERT_TRUE(static_invariants_hold());
+  }
+  free_each<Blocks>(kept);
+}
+
+TEST(GiveBack, a_forked_child_goes_on_with_all_slabs) {
+  SKIP_IF_WATCHED();
+#if BLOCKYARD_SANITIZED
+  GTEST_SKIP() << "skipped: ThreadSanitizer ends a forked child that starts a thread; run it in a release build";
+#endif
+  using Blocks = StaticBlockAllocator<256, 8>;
+  for (int round = 0; round < 8; ++round) {
+    const std::vector<void*> taken = take_much<Blocks>();
+    round % 2 == 0 ? free_each<Blocks>(taken) : free_at_once<Blocks>(taken);
+    std::this_thread::sleep_for(std::chrono::milliseconds(round * 100));
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::vector<void*> again = take_much<Blocks>();
+      free_each<Blocks>(again);
+      _exit(static_invariants_hold() ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+}  // namespace
+}  // namespace blockyard::block
