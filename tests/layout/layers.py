@@ -19,6 +19,7 @@ LAB = {
     "journal": {"base"},
     "names": {"base", "journal", "unwind"},
     "record": {"base", "journal", "unwind"},
+    "trial": {"base", "record"},
     "unwind": {"base"},
     "replay": {"base", "journal", "samples"},
     "samples": {"base"},
@@ -37,7 +38,8 @@ PACKAGES = {
     "advise": {"campaign", "analysis"},
     "report": {"analysis", "campaign", "advise"},
     "locality": {"report"},
-    "commands": {"report", "analysis", "campaign", "locality", "advise"},
+    "trial": {"report", "analysis"},
+    "commands": {"report", "analysis", "campaign", "locality", "advise", "trial"},
 }
 
 # Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.

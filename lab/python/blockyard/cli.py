@@ -13,7 +13,7 @@ from blockyard.errors import UserError
 TASKS = {
     "Record": ("record", "run"),
     "Journals": ("info", "check", "cut", "repeat", "convert", "names"),
-    "Measure": ("replay", "merge", "locality", "allocators", "demo"),
+    "Measure": ("trial", "replay", "merge", "locality", "allocators", "demo"),
     "Read": ("report", "compare", "sites", "advise", "diff", "export"),
     "Install": ("path",),
 }

@@ -6,9 +6,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from blockyard import elf
+from blockyard import elf, native
 from blockyard.errors import UserError
 
+# Present functions that the libraries which mark frames export themselves: --frame-symbol needs no stub for them.
+_KNOWN_FRAME_FUNCTIONS = {
+    "SDL_GL_SwapWindow",
+    "SDL_RenderPresent",
+    "glXSwapBuffers",
+    "eglSwapBuffers",
+    "vkQueuePresentKHR",
+}
 # A script names its interpreter, which may be a script; the kernel follows as many.
 _MOST_INTERPRETERS = 4
 # Where a private folder goes when the path of TMPDIR has a space in it, or leaves no room for a socket's name.
@@ -93,3 +101,18 @@ def linked(library: Path, folder: Path) -> Path:
     link = folder / library.name
     link.symlink_to(library)
     return link
+
+
+def frame_symbol(name: str | None, folder: Path) -> tuple[dict[str, str], list[Path]]:
+    """What has calls of the function `name` end frames: the variables to set, and what to preload behind the library
+    that marks frames. The stub is written into `folder`."""
+    if name is None:
+        return {}, []
+    if not name.isascii() or not 0 < len(name) <= elf.MOST_NAME_BYTES:
+        raise UserError(f"--frame-symbol takes the plain name of an exported function, not '{name}'")
+    variables = {"BLOCKYARD_FRAME_SYMBOL": name}
+    if name in _KNOWN_FRAME_FUNCTIONS:
+        return variables, []
+    stub = folder / "frame-symbol.so"
+    elf.write_frame_stub(native.path("libblockyard-frame-stub.so"), stub, name)
+    return variables, [stub]

@@ -13,17 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from blockyard import child, elf, native, preload, terminal
+from blockyard import child, native, preload, terminal
 from blockyard.errors import UserError
-
-# Present functions that the recorder itself exports: --frame-symbol needs no library of its own for them.
-_KNOWN_FRAME_FUNCTIONS = {
-    "SDL_GL_SwapWindow",
-    "SDL_RenderPresent",
-    "glXSwapBuffers",
-    "eglSwapBuffers",
-    "vkQueuePresentKHR",
-}
 
 # The system takes 107 bytes of a socket's path; a folder's own name and the socket's need the rest.
 _SOCKET_FOLDER_BYTES = 70
@@ -249,16 +240,9 @@ def _check_output(request: Request) -> None:
 def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
     libraries = [preload.linked(native.path("libblockyard-record.so"), folder)]
     environment = dict(os.environ, BLOCKYARD_RECORD=socket)
-    if request.frame_symbol is not None:
-        if not request.frame_symbol.isascii() or not 0 < len(request.frame_symbol) <= elf.MOST_NAME_BYTES:
-            raise UserError(
-                f"--frame-symbol takes the plain name of an exported function, not '{request.frame_symbol}'"
-            )
-        environment["BLOCKYARD_FRAME_SYMBOL"] = request.frame_symbol
-        if request.frame_symbol not in _KNOWN_FRAME_FUNCTIONS:
-            stub = folder / "frame-symbol.so"
-            elf.write_frame_stub(native.path("libblockyard-frame-stub.so"), stub, request.frame_symbol)
-            libraries.append(stub)
+    variables, stubs = preload.frame_symbol(request.frame_symbol, folder)
+    environment |= variables
+    libraries += stubs
     environment["BLOCKYARD_PRELOAD"] = ":".join(map(str, libraries))
     # What the user preloads stands behind the recorder: his allocator is what gets recorded.
     others = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []

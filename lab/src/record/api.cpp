@@ -9,6 +9,7 @@
 #include "base/observer.hpp"
 #include "blockyard/frame.h"
 #include "blockyard/journal.h"
+#include "record/frames.hpp"
 #include "record/recorder.hpp"
 
 namespace blockyard::record {

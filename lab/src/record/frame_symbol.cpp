@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "blockyard/detail/visibility.h"
-#include "record/recorder.hpp"
+#include "record/frames.hpp"
 #include "record/symbols.hpp"
 
 namespace {

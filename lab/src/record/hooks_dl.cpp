@@ -5,8 +5,6 @@
 
 #include "blockyard/detail/visibility.h"
 #include "record/frames.hpp"
-#include "record/own_allocator.hpp"
-#include "record/recorder.hpp"
 #include "record/symbols.hpp"
 #include "record/text.hpp"
 
@@ -59,7 +57,7 @@ Filtered filter(void* handle, const char* name, Lookup look_up) {
   // Its run-time part asks before what follows works, and such a program is not recorded.
   static const bool is_sanitized = program_is_sanitized();
   if (is_sanitized) return {nullptr, 0};
-  if (__atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE) >= first_key) hook_new_objects();
+  notice_lookup();
   // A caller that asks for the next definition stands in front of the function itself.
   if (handle == RTLD_NEXT || name == nullptr) return {nullptr, 0};
   const char* chosen = frame_symbol();
@@ -156,22 +154,6 @@ Filtered by_filter_dlvsym(void* handle, const char* name, const char* version) {
 #else
 #error "no dlsym stub for this processor"
 #endif
-
-extern "C" {
-// NOLINTNEXTLINE(readability-redundant-declaration): exports it
-BY_API int dlclose(void* handle) noexcept;
-}
-
-// What lay where an object was unloaded is code of another from now on.
-int dlclose(void* handle) noexcept {
-  static const auto real_dlclose = reinterpret_cast<int (*)(void*)>(blockyard::record::find_next("dlclose").address);
-  const int failed = real_dlclose(handle);
-  if (failed == 0) {
-    blockyard::record::forget_objects();
-    blockyard::record::notice_unloaded();
-  }
-  return failed;
-}
 
 BLOCKYARD_STUB(dlsym);
 BLOCKYARD_STUB(dlvsym);

@@ -15,6 +15,7 @@
 
 #include "blockyard/detail/visibility.h"
 #include "record/attach.hpp"
+#include "record/frames.hpp"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"
 

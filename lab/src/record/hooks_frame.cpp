@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "blockyard/detail/visibility.h"
-#include "record/recorder.hpp"
 #include "record/symbols.hpp"
 #include "record/text.hpp"
 
@@ -56,9 +55,10 @@ bool marks_frames(const char* name) {
 
 Word call(const Known& known, Function real_function, Word first, Word second) {
   if (known.kind == Kind::present) {
-    if (self.present_depth++ == 0 && marks_frames(known.name)) mark_frame(true);
+    std::uint32_t& depth = present_depth();
+    if (depth++ == 0 && marks_frames(known.name)) mark_frame(true);
     const Word result = real_function(first, second);
-    --self.present_depth;
+    --depth;
     return result;
   }
   void* const found = reinterpret_cast<void*>(real_function(first, second));

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "record/attach.hpp"
+#include "record/frames.hpp"
 #include "record/modules.hpp"
 #include "record/own_allocator.hpp"
 #include "record/symbols.hpp"
@@ -575,6 +576,12 @@ void mark_frame(bool automatic) {
   if (automatic && process->explicit_frames != 0) return;
   if (!automatic) process->explicit_frames = 1;
   append<When::before>(pack(RecordKind::frame_mark, 0));
+}
+
+std::uint32_t& present_depth() { return self.present_depth; }
+
+void notice_lookup() {
+  if (__atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE) >= first_key) hook_new_objects();
 }
 
 void record_text(RecordKind kind, const char* text, bool engine) {

@@ -133,8 +133,6 @@ std::uint64_t leave_recording();
 void return_to_recording(std::uint64_t left);
 /// Some objects may have been unloaded: tells the collector which, and the walkers that they were.
 void notice_unloaded();
-/// A frame of this thread ends. Marks that the program sets itself turn automatic ones off.
-void mark_frame(bool automatic);
 /// Reports a thread's name to the collector. At most max_text_bytes are kept.
 void record_text(RecordKind kind, const char* text, bool engine);
 /// Starts a recording of the C API's calls for a program without a recorder.
@@ -146,7 +144,5 @@ const char* own_folder();
 /// The variables of channel.hpp as this program was started with them; "" where they are not set.
 const char* collector_socket();
 const char* preloaded_libraries();
-/// The value of --frame-symbol, or nullptr.
-const char* frame_symbol();
 
 }  // namespace blockyard::record

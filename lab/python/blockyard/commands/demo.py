@@ -17,6 +17,8 @@ from blockyard.commands.replay import terminate_like_interrupt
 from blockyard.errors import UserError
 from blockyard.files import whole_text
 
+_OWN_PROGRAM = "blockyard trial -a glibc,mimalloc,blockyard -- ./your-program"
+
 
 @click.command(
     short_help="A real game on five allocators, compared, in two minutes.", epilog="Example: blockyard demo --again"
@@ -73,6 +75,7 @@ def _report(folder: Path, everything: bool) -> str:
         page.print(result.verdict)
         page.print(f"Tables and {len(result.pictures)} pictures: {result.out / 'report.md'}", soft_wrap=True)
         page.print(f"In a browser: {result.page}" if result.page else f"No page to explore: {no_page}", soft_wrap=True)
+        page.print(f"To try a program of yours: {_OWN_PROGRAM}", soft_wrap=True)
         return page.export_text(styles=True)
 
 

@@ -1,0 +1,1 @@
+"""Tries the program itself, not a recording of it, on several allocators, settings or builds."""

@@ -1,0 +1,151 @@
+"""The figures of a trial and what may be claimed of their differences, by the lab's one model (analysis.noise).
+
+The sample is the run, never the frame: frames of a run depend on each other, whatever their number, and what they share
+shows between runs. A percentile of all frames is taken without each run, and what that changes tells its variance.
+All claims of a trial together have one chance of 5 % that any is wrong.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockyard.analysis import noise
+from blockyard.analysis.noise import Difference, Figure, Spread
+from blockyard.report.table import Unit
+from blockyard.trial.run import Run
+
+_BEYOND = 10
+"""With fewer frames beyond a percentile there is no figure, as everywhere in the lab."""
+_MARK_NS = 1_000.0
+"""Of a frame: reading two clocks takes as long where one is a system call."""
+_CLOCK_NS = 100_000.0
+"""Of a whole run: starting and ending a process is known no better."""
+_PAGE = 4096.0
+# The refresh rates of screens, per second.
+_REFRESH_RATES = (24, 25, 30, 48, 50, 60, 72, 75, 90, 100, 120, 144, 165, 200, 240)
+_ON_REFRESH = 0.05
+"""How far from a multiple of the refresh a frame may end, as a share of it."""
+_HELD = 0.8
+"""So many frames on a multiple make a program that waits for the screen."""
+_BUSY = 0.95
+"""A program that computes for so much of its median frame waits for nothing."""
+OVER = 1.05
+"""A frame is over its budget from here on: one that waits for the screen ends a little late half the time."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`lower` and `higher`: how a sentence names a claim. Of `time` measures the first that is known is what a trial
+    without a claim is told of."""
+
+    title: str
+    unit: Unit
+    lower: str
+    higher: str
+    time: bool
+    take: Callable[[Sequence[Run]], Figure | None]
+
+
+def measures(budget_ns: float) -> list[Measure]:
+    """In the order in which a sentence tells them."""
+
+    def percentile(share: float, name: str) -> Callable[[Sequence[Run]], Figure | None]:
+        return lambda runs: _percentile([getattr(one, name) for one in runs], share)
+
+    def each(take: Callable[[Run], float], step: float) -> Callable[[Sequence[Run]], Figure | None]:
+        return lambda runs: Figure.of_each([take(one) for one in runs], step) if runs else None
+
+    def framed(take: Callable[[np.ndarray], float], step: float) -> Callable[[Sequence[Run]], Figure | None]:
+        return lambda runs: (
+            Figure.of_each([float(take(one.frames_ns)) for one in runs], step)
+            if runs and all(len(one.frames_ns) for one in runs)
+            else None
+        )
+
+    def frame(title: str, take: Callable[[Sequence[Run]], Figure | None]) -> Measure:
+        return Measure(title, Unit.NS, f"faster by {{}} at {title}", f"slower by {{}} at {title}", True, take)
+
+    def plain(title: str, unit: Unit, less: str, more: str, time: bool, take: Callable) -> Measure:
+        return Measure(title, unit, f"{title} {less} by {{}}", f"{title} {more} by {{}}", time, take)
+
+    late = OVER * budget_ns
+    return [
+        frame("frame p99", percentile(0.99, "frames_ns")),
+        frame("frame p50", percentile(0.5, "frames_ns")),
+        frame("frame p99.9", percentile(0.999, "frames_ns")),
+        frame("worst frame", framed(np.max, _MARK_NS)),
+        plain("late frames", Unit.RATE, "fewer", "more", False, framed(lambda frames: np.sum(frames > late), 1.0)),
+        plain("CPU p50", Unit.NS, "less", "more", True, percentile(0.5, "frames_cpu_ns")),
+        plain("CPU p99", Unit.NS, "less", "more", True, percentile(0.99, "frames_cpu_ns")),
+        plain("elapsed", Unit.NS, "shorter", "longer", True, each(lambda one: one.elapsed_s * 1e9, _CLOCK_NS)),
+        plain("CPU time", Unit.NS, "less", "more", True, each(lambda one: one.cpu_s * 1e9, _CLOCK_NS)),
+        plain("peak memory", Unit.BYTES, "less", "more", False, each(lambda one: one.peak_bytes, _PAGE)),
+        plain("page faults", Unit.COUNT, "fewer", "more", False, each(lambda one: one.faults, 1.0)),
+    ]
+
+
+@dataclass(frozen=True)
+class Found:
+    """By contender its figures, and all but the first's differences from the first; `confidence` is that of each."""
+
+    measures: Sequence[Measure]
+    figures: Mapping[str, Mapping[str, Figure]]
+    differences: Mapping[str, Mapping[str, Difference]]
+    confidence: float
+
+
+def compare(runs: Mapping[str, Sequence[Run]], budget_ns: float) -> Found:
+    """Of the runs that succeeded; the first contender is what the others differ from."""
+    wanted = measures(budget_ns)
+    taken = {name: {one.title: figure for one in wanted if (figure := one.take(own))} for name, own in runs.items()}
+    first, *others = runs
+    # A figure counts that the first and another have; how many there are does not depend on what they show.
+    common = {name: [title for title in taken[first] if title in taken[name]] for name in others}
+    confidence = noise.confidence(sum(map(len, common.values())))
+    for one in wanted:
+        known = [name for name in runs if one.title in taken[name]]
+        spread = Spread.of([taken[name][one.title] for name in known])
+        for name in known:
+            taken[name][one.title] = spread.lent(taken[name][one.title])
+    differences = {
+        name: {title: noise.difference(taken[first][title], taken[name][title], confidence) for title in titles}
+        for name, titles in common.items()
+    }
+    return Found(wanted, taken, differences, confidence)
+
+
+def refresh_rate(runs: Sequence[Run]) -> int | None:
+    """Frames per second that a program is held to by its screen or its own limit; None where it computes all along."""
+    if not runs or not all(len(one.frames_ns) for one in runs):
+        return None
+    frames = np.concatenate([one.frames_ns for one in runs])
+    busy = np.concatenate([one.frames_cpu_ns for one in runs])
+    middle = float(np.median(frames))
+    if middle <= 0 or np.median(busy) > _BUSY * middle:
+        return None
+    # The rate whose one refresh is nearest the median: a held program shows most frames at every refresh.
+    rate = min(_REFRESH_RATES, key=lambda rate: abs(np.log(middle * rate / 1e9)))
+    refreshes = frames * (rate / 1e9)
+    held = (np.abs(refreshes - np.round(refreshes)) <= _ON_REFRESH) & (refreshes > 0.5)
+    return rate if held.mean() >= _HELD else None
+
+
+def _percentile(parts: Sequence[np.ndarray], share: float) -> Figure | None:
+    total = sum(map(len, parts))
+    if not parts or total * (1 - share) < _BEYOND - 1e-6:
+        return None
+    pooled = np.sort(np.concatenate(parts))
+    without = []
+    for place in range(len(parts)) if len(parts) > 1 else ():
+        others = np.concatenate([part for other, part in enumerate(parts) if other != place])
+        without.append(_at(np.partition(others, _rank(others, share)), share))
+    return Figure.of_all(_at(pooled, share), without, _MARK_NS, len(parts))
+
+
+def _rank(values: np.ndarray, share: float) -> int:
+    return max(int(np.ceil(share * len(values) - 1e-6)) - 1, 0)
+
+
+def _at(ordered: np.ndarray, share: float) -> float:
+    return float(ordered[_rank(ordered, share)])

@@ -1,0 +1,404 @@
+#include "budget/judge.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "journal/flat_map.hpp"
+#include "journal/frame_marks.hpp"
+#include "journal/reader.hpp"
+#include "sites/labels.hpp"
+
+namespace blockyard::budget {
+namespace {
+
+using journal::Event;
+using journal::Json;
+using journal::Kind;
+
+constexpr std::uint64_t second_ns = 1'000'000'000;
+constexpr std::size_t most_sites = 10;
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// Which stacks have a function or a module that a pattern fits. Each node is looked at once.
+class StackFilter {
+ public:
+  StackFilter(const sites::Labels& labels, std::string pattern) : labels_(labels), pattern_(std::move(pattern)) {}
+
+  bool fits(std::uint32_t node) {
+    if (node == journal::no_node) return false;
+    if (node >= known_.size()) known_.resize(labels_.stacks().nodes().size());
+    // Callers come before what they call, so the way up ends; without recursion, for stacks are deep.
+    path_.clear();
+    bool found = false;
+    for (; node != journal::no_node; node = labels_.stacks().nodes()[node].parent) {
+      if (known_[node] != unknown) {
+        found = known_[node] == fitting;
+        break;
+      }
+      path_.push_back(node);
+    }
+    for (auto at = path_.rbegin(); at != path_.rend(); ++at) {
+      found = found || frame_fits(labels_.stacks().nodes()[*at].frame);
+      known_[*at] = found ? fitting : other;
+    }
+    return found;
+  }
+
+ private:
+  enum Known : std::uint8_t { unknown, other, fitting };
+
+  bool frame_fits(std::uint32_t frame) const {
+    const auto functions = labels_.of_frame(frame);
+    return std::any_of(functions.begin(), functions.end(), [&](const sites::Label& one) {
+      return budget::fits(pattern_, labels_.text(one.function)) ||
+             budget::fits(pattern_, file_name(labels_.text(one.module)));
+    });
+  }
+
+  const sites::Labels& labels_;
+  std::string pattern_;
+  std::vector<Known> known_;
+  std::vector<std::uint32_t> path_;
+};
+
+/// What exceeded a limit.
+struct Violation {
+  std::uint64_t time_ns = 0;
+  std::uint64_t frame = 0;  ///< counted from 1; 0: before the first
+  std::uint32_t thread = 0;
+  std::uint32_t node = journal::no_node;
+  std::uint64_t size = 0;
+  Kind kind = Kind::allocate;
+};
+
+/// A block that is alive, and the limits that its allocation counts for.
+struct Live {
+  std::uint64_t size;
+  std::uint64_t limits;
+  Violation born;
+};
+
+class Judged {
+ public:
+  Judged(const Limit& limit, const journal::Header& header, const sites::Labels& labels)
+      : limit_(limit), site_(labels, limit.site), active_(limit.after_phase.empty() && limit.after_frames == 0) {
+    for (const journal::Thread& one : header.threads) {
+      threads_.push_back(limit.thread.empty() || fits(limit.thread, one.name) ||
+                         fits(limit.thread, std::to_string(one.id)));
+    }
+    for (const std::string& name : header.names) tags_.push_back(limit.tag.empty() || fits(limit.tag, name));
+  }
+
+  bool concerns(const Event& event) {
+    return threads_[event.thread] && tags_[event.tag] && (limit_.site.empty() || site_.fits(event.site));
+  }
+
+  /// Before each event: the time that it happens at.
+  void reach(std::uint64_t time_ns) {
+    now_ns_ = time_ns;
+    if (limit_.per != Per::second || !is_active()) return;
+    const std::uint64_t second = (time_ns - since_ns_) / second_ns;
+    if (second != second_) close();
+    second_ = second;
+  }
+
+  void phase(const std::string& name) {
+    if (!limit_.after_phase.empty() && name == limit_.after_phase) activate();
+  }
+
+  void frame_ends(std::uint64_t frames) {
+    if (limit_.per == Per::frame) {
+      if (frame_is_whole_) close();
+      clear();
+    }
+    if (limit_.after_phase.empty() && limit_.after_frames != 0 && frames >= limit_.after_frames + 1) activate();
+    frame_is_whole_ = is_active();
+  }
+
+  void count(std::uint64_t amount, const Violation& what) {
+    if (!is_active() || (limit_.per == Per::frame && !frame_is_whole_) || amount == 0) return;
+    const std::uint64_t before = counted_;
+    counted_ += amount;
+    events_ += 1;
+    if (counted_ <= limit_.most) return;
+    if (before <= limit_.most) first_here_ = what;
+    ++over_here_[what.node];
+  }
+
+  void live(std::uint64_t bytes, bool grew, const Violation& what) {
+    if (!is_active()) return;
+    worst_ = std::max(worst_, bytes);
+    judged_ = 1;
+    const bool is_over = bytes > limit_.most;
+    if (is_over && grew) {
+      if (!first_) first_ = what;
+      if (!was_over_) ++periods_over_;
+      ++over_[what.node];
+      ++events_over_;
+    }
+    was_over_ = is_over;
+  }
+
+  void finish() {
+    if (limit_.per != Per::frame && limit_.what != Quantity::live_bytes && is_active()) close();
+  }
+
+  const Limit& limit() const { return limit_; }
+  std::uint64_t held = 0;  ///< bytes alive that count
+
+  Json json(const std::function<Json(const Violation&)>& told, const sites::Labels& labels) const {
+    Json sites = Json::array();
+    std::map<std::pair<std::string, std::string>, std::uint64_t> by_site;
+    for (const auto& [node, events] : over_) {
+      if (node == journal::no_node) {
+        by_site[{"", ""}] += events;
+      } else {
+        const sites::Label& speaker = labels.speaker(node);
+        by_site[{labels.text(speaker.function), labels.text(speaker.module)}] += events;
+      }
+    }
+    std::vector<std::pair<std::uint64_t, std::pair<std::string, std::string>>> sorted;
+    for (const auto& [site, events] : by_site) sorted.emplace_back(events, site);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    if (sorted.size() > most_sites) sorted.resize(most_sites);
+    for (const auto& [events, site] : sorted) {
+      sites.push_back({{"function", site.first}, {"module", file_name(site.second)}, {"events", events}});
+    }
+    return {{"threads", std::count(threads_.begin(), threads_.end(), true)},
+            {"active", active_},
+            {"judged", judged_},
+            {"worst", worst_},
+            {"periods_over", periods_over_},
+            {"events_over", events_over_},
+            {"first", first_ ? told(*first_) : Json()},
+            {"sites", sites}};
+  }
+
+ private:
+  bool is_active() const { return active_ && now_ns_ >= limit_.after_ns; }
+
+  void activate() {
+    if (active_) return;
+    active_ = true;
+    since_ns_ = now_ns_;
+  }
+
+  /// The end of a frame, a second or the run.
+  void close() {
+    ++judged_;
+    worst_ = std::max(worst_, counted_);
+    if (counted_ > limit_.most) {
+      ++periods_over_;
+      if (!first_) first_ = first_here_;
+      for (const auto& [node, events] : over_here_) {
+        over_[node] += events;
+        events_over_ += events;
+      }
+    }
+    clear();
+  }
+
+  void clear() {
+    counted_ = 0;
+    events_ = 0;
+    over_here_.clear();
+  }
+
+  const Limit& limit_;
+  StackFilter site_;
+  std::vector<bool> threads_;
+  std::vector<bool> tags_;
+  bool active_;
+  bool frame_is_whole_ = false;
+  bool was_over_ = false;
+  std::uint64_t now_ns_ = 0;
+  std::uint64_t since_ns_ = 0;
+  std::uint64_t second_ = 0;
+  std::uint64_t counted_ = 0;  ///< in this period
+  std::uint64_t events_ = 0;
+  Violation first_here_;
+  std::map<std::uint32_t, std::uint64_t> over_here_;  ///< by node: events beyond the limit, in this period
+  std::uint64_t judged_ = 0;
+  std::uint64_t worst_ = 0;
+  std::uint64_t periods_over_ = 0;
+  std::uint64_t events_over_ = 0;
+  std::optional<Violation> first_;
+  std::map<std::uint32_t, std::uint64_t> over_;
+};
+
+/// What a pattern of `ignored` left out.
+struct Ignored {
+  StackFilter filter;
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;
+};
+
+class Court {
+ public:
+  Court(const Limits& limits, const journal::Header& header, const sites::Labels& labels, std::uint32_t frame_thread)
+      : header_(header), labels_(labels), frame_thread_(frame_thread) {
+    for (const Limit& one : limits.limits) judged_.emplace_back(one, header, labels);
+    for (const std::string& pattern : limits.ignored) ignored_.push_back({StackFilter(labels, pattern)});
+  }
+
+  void add(const Event& event, bool preamble) {
+    for (Judged& one : judged_) one.reach(event.time_ns);
+    if (event.kind == Kind::phase_mark) {
+      for (Judged& one : judged_) one.phase(header_.names[event.tag]);
+      return;
+    }
+    if (event.kind == Kind::frame_mark) {
+      if (event.thread == frame_thread_) frame_ends();
+      return;
+    }
+    const Violation what{event.time_ns, frames_, event.thread, event.site, event.size, event.kind};
+    const bool counts = !preamble && !is_ignored(event);
+    std::uint64_t concerned = 0;
+    for (std::size_t at = 0; counts && at < judged_.size(); ++at) {
+      if (judged_[at].concerns(event)) concerned |= std::uint64_t{1} << at;
+    }
+    if (takes_block(event.kind)) release(ended_block(event), what);
+    if (gives_block(event.kind)) give(event, concerned, what);
+    for (std::size_t at = 0; at < judged_.size(); ++at) {
+      if ((concerned >> at & 1) != 0) judged_[at].count(amount(judged_[at].limit().what, event), what);
+    }
+  }
+
+  Json finish() {
+    Json limits = Json::array();
+    for (Judged& one : judged_) {
+      one.finish();
+      limits.push_back(one.json([this](const Violation& what) { return told(what); }, labels_));
+    }
+    Json ignored = Json::array();
+    for (const Ignored& one : ignored_) ignored.push_back({{"events", one.events}, {"bytes", one.bytes}});
+    Json threads = Json::array();
+    for (const journal::Thread& one : header_.threads) {
+      threads.push_back(one.name.empty() ? std::to_string(one.id) : one.name);
+    }
+    return {{"frames", frames_ == 0 ? 0 : frames_ - 1},
+            {"threads", threads},
+            {"limits", limits},
+            {"ignored", ignored}};
+  }
+
+ private:
+  static std::uint64_t amount(Quantity what, const Event& event) {
+    switch (what) {
+      case Quantity::allocations:
+        return gives_block(event.kind) ? 1 : 0;
+      case Quantity::allocated_bytes:
+        return gives_block(event.kind) ? event.size : 0;
+      case Quantity::frees:
+        return takes_block(event.kind) ? 1 : 0;
+      case Quantity::reallocations:
+        return event.kind == Kind::reallocate ? 1 : 0;
+      case Quantity::live_bytes:
+      case Quantity::outliving_blocks:
+        return 0;
+    }
+    return 0;
+  }
+
+  bool is_ignored(const Event& event) {
+    for (Ignored& one : ignored_) {
+      if (!one.filter.fits(event.site)) continue;
+      ++one.events;
+      if (gives_block(event.kind)) one.bytes += event.size;
+      return true;
+    }
+    return false;
+  }
+
+  void give(const Event& event, std::uint64_t concerned, const Violation& what) {
+    live_.insert(event.block + 1, Live{event.size, concerned, what});
+    if (concerned != 0) born_.push_back(event.block);
+    hold(concerned, event.size, what);
+  }
+
+  void release(std::uint64_t block, const Violation& what) {
+    Live ended{};
+    if (!live_.take(block + 1, ended)) return;
+    for (std::size_t at = 0; at < judged_.size(); ++at) {
+      if ((ended.limits >> at & 1) == 0) continue;
+      judged_[at].held -= ended.size;
+      if (judged_[at].limit().what == Quantity::live_bytes) judged_[at].live(judged_[at].held, false, what);
+    }
+  }
+
+  void hold(std::uint64_t concerned, std::uint64_t size, const Violation& what) {
+    for (std::size_t at = 0; at < judged_.size(); ++at) {
+      if ((concerned >> at & 1) == 0) continue;
+      judged_[at].held += size;
+      if (judged_[at].limit().what == Quantity::live_bytes) judged_[at].live(judged_[at].held, true, what);
+    }
+  }
+
+  void frame_ends() {
+    ++frames_;
+    for (const std::uint64_t block : born_) {
+      Live born{};
+      if (!live_.take(block + 1, born)) continue;
+      for (std::size_t at = 0; at < judged_.size(); ++at) {
+        if ((born.limits >> at & 1) != 0 && judged_[at].limit().what == Quantity::outliving_blocks)
+          judged_[at].count(1, born.born);
+      }
+      live_.insert(block + 1, born);
+    }
+    born_.clear();
+    for (Judged& one : judged_) one.frame_ends(frames_);
+  }
+
+  Json told(const Violation& what) const {
+    Json stack = Json::array();
+    for (std::uint32_t node = what.node; node != journal::no_node; node = labels_.stacks().nodes()[node].parent) {
+      for (const sites::Label& one : labels_.of_frame(labels_.stacks().nodes()[node].frame)) {
+        stack.push_back({{"function", labels_.text(one.function)},
+                         {"file", labels_.text(one.file)},
+                         {"line", one.line},
+                         {"module", file_name(labels_.text(one.module))}});
+      }
+    }
+    constexpr const char* kinds[] = {"malloc", "calloc", "aligned malloc", "free", "realloc"};
+    const journal::Thread& thread = header_.threads[what.thread];
+    return {{"time_s", static_cast<double>(what.time_ns) / 1e9},
+            {"frame", what.frame},
+            {"thread", thread.name.empty() ? std::to_string(thread.id) : thread.name},
+            {"call", kinds[static_cast<std::size_t>(what.kind)]},
+            {"bytes", what.size},
+            {"stack", stack}};
+  }
+
+  const journal::Header& header_;
+  const sites::Labels& labels_;
+  std::uint32_t frame_thread_;
+  std::vector<Judged> judged_;
+  std::vector<Ignored> ignored_;
+  journal::FlatMap<Live> live_{1U << 16};  ///< block + 1
+  std::vector<std::uint64_t> born_;        ///< blocks of this frame
+  std::uint64_t frames_ = 0;               ///< marks so far
+};
+
+}  // namespace
+
+Json judge(const std::string& path, const Limits& limits, const journal::Progress& progress) {
+  const auto known = journal::open(path);
+  journal::FrameMarks marks;
+  journal::for_each_event(*known, {}, [&marks](const Event& event) { marks.add(event); });
+  const sites::Labels labels(known->stacks(), false);
+  Court court(limits, known->header(), labels, marks.most().first);
+  const auto source = journal::open(path);
+  std::uint64_t number = 0;
+  journal::for_each_event(*source, progress,
+                          [&](const Event& event) { court.add(event, number++ < known->header().preamble_events); });
+  return court.finish();
+}
+
+}  // namespace blockyard::budget

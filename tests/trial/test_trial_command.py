@@ -1,0 +1,151 @@
+"""`blockyard trial` on small programs with frames, and on every input that it refuses."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import the_command
+from recorded import BUILD
+
+PROGRAMS = BUILD / "tests" / "trial"
+FRAMES = str(PROGRAMS / "trial-frames")
+
+
+def trial(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return the_command.blockyard("trial", *arguments, columns=120, **options)
+
+
+def told(*arguments: object) -> dict:
+    done = trial("--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("blockyard: ", "Error: "))]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def test_frames_are_counted_and_timed_as_the_program_marks_them() -> None:
+    found = told("-a", "glibc,blockyard", "--runs", 3, "--", FRAMES, 400, 200)
+    for one in found["contenders"]:
+        assert one["runs"] == 3
+        assert {"frame p50", "frame p99", "elapsed", "CPU time", "peak memory", "page faults"} <= {
+            name for name, figure in one["figures"].items() if figure
+        }
+        # 399 frames lie between 400 marks.
+        assert one["figures"]["elapsed"]["value"] > 399 * one["figures"]["frame p50"]["value"] * 0.5
+        # What Python has resident is no part of it.
+        assert one["figures"]["peak memory"]["value"] < 2 * 16 * 2**20
+
+
+def test_buffer_swaps_of_an_unmodified_program_are_its_frames() -> None:
+    program = BUILD / "tests" / "record" / "record-frames"
+    found = told("--with", "again=A=1", "--runs", 3, "--", program, "glXSwapBuffers")
+    assert found["contenders"][0]["figures"]["worst frame"]
+
+
+def test_the_function_of_frame_symbol_ends_frames() -> None:
+    program = BUILD / "tests" / "record" / "record-frames"
+    done = trial(
+        "--with", "again=A=1", "--runs", 3, "--frame-symbol", "glXSwapBuffers", "--", program, "glXSwapBuffers"
+    )
+    assert "worst" in done.stdout
+
+
+def test_a_slower_build_is_called_slower_and_the_first_is_what_it_differs_from(tmp_path: Path) -> None:
+    slower = tmp_path / "slower"
+    slower.write_text(f"#!/bin/sh\nexec {FRAMES} 400 600\n")
+    slower.chmod(0o755)
+    found = told("--build", f"slower={slower}", "--runs", 4, "--", FRAMES, 400, 200)
+    assert found["against"] == "unchanged"
+    assert "slower by" in found["sentences"][0]
+
+
+def test_whole_runs_are_compared_where_no_frame_is_seen() -> None:
+    found = told("--with", "again=A=1", "--runs", 3, "--", FRAMES, 100, 100, "none")
+    assert found["contenders"][1]["figures"]["elapsed"]["value"] > 0
+    assert any("No frames were seen" in warning for warning in found["warnings"])
+
+
+def test_frames_of_a_child_process_are_taken_and_said_to_be_a_child_s() -> None:
+    found = told("--with", "again=A=1", "--runs", 3, "--", FRAMES, 100, 100, "child")
+    assert found["contenders"][0]["figures"]["worst frame"]
+    assert any("a child of" in warning for warning in found["warnings"])
+
+
+def test_a_program_that_waits_for_the_screen_is_recognised() -> None:
+    found = told("--with", "again=A=1", "--runs", 3, "--", FRAMES, 40, 200, "vsync")
+    assert found["held_to_frames_per_second"] == 60
+
+
+def test_an_allocator_that_crashes_is_left_out_with_its_signal() -> None:
+    crasher = PROGRAMS / "libtrial-crasher.so"
+    found = told("-a", f"glibc,bad={crasher}", "--with", "again=A=1", "--runs", 3, "--", FRAMES, 100, 100)
+    assert "bad failed in the warm-up and was left out: SIGABRT ended it." in found["sentences"]
+    assert found["contenders"][2]["runs"] == 3
+
+
+def test_a_program_that_fails_as_it_is_is_refused_with_what_it_said() -> None:
+    done = trial("--with", "again=A=1", "--", FRAMES, 10, 10, "fails")
+    assert "exit code 3 (no level was found)" in one_sentence(done)
+
+
+def test_a_program_that_hangs_fails_after_the_timeout() -> None:
+    done = trial("--with", "again=A=1", "--timeout", 1, "--", FRAMES, 10, 10, "hangs")
+    assert "did not end within 1 s" in one_sentence(done)
+
+
+def test_another_output_is_told_only_where_it_is_asked_for() -> None:
+    arguments = ("--with", "again=A=1", "--runs", 3, "--", FRAMES, 10, 10, "differs")
+    assert "another output" in trial("--same-output", *arguments).stdout
+    assert "another output" not in trial(*arguments).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-a", "glibc,null", "--", FRAMES, 1, 1), "null can't be preloaded into a program"),
+        (("-a", "glibc,glibc@prefaulted", "--", FRAMES, 1, 1), "only a replay can populate"),
+        (("-a", "glibc,libm=/lib/x86_64-linux-gnu/libm.so.6", "--", FRAMES, 1, 1), "libm"),
+        (("-a", "glibc", "--", FRAMES, 1, 1), "nothing to compare with"),
+        (("-a", "glibc,blockyard", "--", "./no-such-program"), "is not a program that can be run"),
+        (("--with", "again", "--", FRAMES, 1, 1), "--with takes NAME="),
+        (("--with", "again=A", "--", FRAMES, 1, 1), "is not a setting"),
+        (("--with", "a=A=1", "--with", "a=A=2", "--", FRAMES, 1, 1), "rename one of them"),
+        (("--with", "a=A=1", "--runs", 0, "--", FRAMES, 1, 1), "0 runs can't be made"),
+        (("--resume", "--", FRAMES), "--resume needs -o"),
+        (("-a", "glibc"), "no program was given"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_in_one_sentence(arguments: tuple, words: str) -> None:
+    assert words in one_sentence(trial(*arguments))
+
+
+def test_an_interrupt_keeps_what_was_measured_and_resume_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    process = the_command.started("trial", "--with", "again=A=1", "--runs", 4, "-o", folder, "--", FRAMES, 200, 1000)
+    while len(list(folder.glob("runs/*/*.npz"))) < 3:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130
+    assert "go on with 'blockyard trial --resume -o" in errors
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("runs/*/*.npz")}
+    assert len(kept) >= 3
+    found = told("--resume", "-o", folder, "--runs", 5)
+    assert [one["runs"] for one in found["contenders"]] == [5, 5]
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
+    assert {"report.txt", "report.json", "frames-by-percentile.png", "frames-along-time.png"} <= {
+        path.name for path in folder.iterdir()
+    }
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kept").touch()
+    assert "is not empty" in one_sentence(trial("--with", "a=A=1", "-o", tmp_path, "--", FRAMES, 1, 1))
