@@ -20,6 +20,7 @@ LAB = {
     "names": {"base", "journal", "unwind"},
     "record": {"base", "journal", "unwind"},
     "trial": {"base", "record"},
+    "budget": {"journal", "sites"},
     "unwind": {"base"},
     "replay": {"base", "journal", "samples"},
     "samples": {"base"},
@@ -39,7 +40,8 @@ PACKAGES = {
     "report": {"analysis", "campaign", "advise"},
     "locality": {"report"},
     "trial": {"report", "analysis"},
-    "commands": {"report", "analysis", "campaign", "locality", "advise", "trial"},
+    "budget": {"campaign"},
+    "commands": {"report", "analysis", "campaign", "locality", "advise", "trial", "budget"},
 }
 
 # Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.

@@ -13,7 +13,8 @@ from blockyard.errors import UserError
 TASKS = {
     "Record": ("record", "run"),
     "Journals": ("info", "check", "cut", "repeat", "convert", "names"),
-    "Measure": ("trial", "replay", "merge", "locality", "allocators", "demo"),
+    "Your program": ("trial", "budget"),
+    "Measure": ("replay", "merge", "locality", "allocators", "demo"),
     "Read": ("report", "compare", "sites", "advise", "diff", "export"),
     "Install": ("path",),
 }

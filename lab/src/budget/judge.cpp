@@ -283,10 +283,7 @@ class Court {
     for (const journal::Thread& one : header_.threads) {
       threads.push_back(one.name.empty() ? std::to_string(one.id) : one.name);
     }
-    return {{"frames", frames_ == 0 ? 0 : frames_ - 1},
-            {"threads", threads},
-            {"limits", limits},
-            {"ignored", ignored}};
+    return {{"frames", frames_ == 0 ? 0 : frames_ - 1}, {"threads", threads}, {"limits", limits}, {"ignored", ignored}};
   }
 
  private:

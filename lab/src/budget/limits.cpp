@@ -10,9 +10,12 @@ namespace blockyard::budget {
 namespace {
 
 const std::map<std::string, Quantity> quantities{
-    {"allocations", Quantity::allocations},     {"allocated-bytes", Quantity::allocated_bytes},
-    {"frees", Quantity::frees},                 {"reallocations", Quantity::reallocations},
-    {"live-bytes", Quantity::live_bytes},       {"outliving-blocks", Quantity::outliving_blocks},
+    {"allocations", Quantity::allocations},
+    {"allocated-bytes", Quantity::allocated_bytes},
+    {"frees", Quantity::frees},
+    {"reallocations", Quantity::reallocations},
+    {"live-bytes", Quantity::live_bytes},
+    {"outliving-blocks", Quantity::outliving_blocks},
 };
 const std::map<std::string, Per> periods{{"frame", Per::frame}, {"second", Per::second}, {"run", Per::run}};
 

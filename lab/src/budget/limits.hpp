@@ -10,12 +10,12 @@
 namespace blockyard::budget {
 
 enum class Quantity {
-  allocations,        ///< reallocations too, as in a journal's facts
-  allocated_bytes,    ///< in total
-  frees,              ///< reallocations too
-  reallocations,      ///<
-  live_bytes,         ///< at most at a time
-  outliving_blocks,   ///< allocated in a frame and alive at its end
+  allocations,       ///< reallocations too, as in a journal's facts
+  allocated_bytes,   ///< in total
+  frees,             ///< reallocations too
+  reallocations,     ///<
+  live_bytes,        ///< at most at a time
+  outliving_blocks,  ///< allocated in a frame and alive at its end
 };
 enum class Per { frame, second, run };
 

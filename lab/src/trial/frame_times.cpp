@@ -78,8 +78,7 @@ void add_chunk() {
   const auto at = static_cast<off_t>(output.chunks * chunk_bytes);
   if (output.file < 0 || ftruncate(output.file, at + static_cast<off_t>(chunk_bytes)) != 0) return;
   // Populated, so that no frame pays for the pages of its marks one by one.
-  void* const mapped =
-      mmap(nullptr, chunk_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, output.file, at);
+  void* const mapped = mmap(nullptr, chunk_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, output.file, at);
   if (mapped == MAP_FAILED) return;
   output.chunk = static_cast<Mark*>(mapped);
   output.held = 0;

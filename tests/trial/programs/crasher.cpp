@@ -4,7 +4,9 @@
 
 extern "C" {
 void* __libc_malloc(std::size_t size);
+void __libc_free(void* block);
 void* malloc(std::size_t size);
+void free(void* block);
 }
 
 namespace {
@@ -15,3 +17,5 @@ void* malloc(std::size_t size) {
   if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == 1'000) std::abort();
   return __libc_malloc(size);
 }
+
+void free(void* block) { __libc_free(block); }

@@ -1,11 +1,13 @@
-// An allocator with a fault planted in it: every 10,000th malloc takes half a millisecond longer. In trial-frames, which
-// asks for a hundred blocks a frame, that is one frame of a hundred.
+// An allocator with a fault planted in it: every 10,000th malloc takes half a millisecond longer. In trial-frames,
+// which asks for a hundred blocks a frame, that is one frame of a hundred.
 #include <cstddef>
 #include <ctime>
 
 extern "C" {
 void* __libc_malloc(std::size_t size);
+void __libc_free(void* block);
 void* malloc(std::size_t size);
+void free(void* block);
 }
 
 namespace {
@@ -19,3 +21,5 @@ void* malloc(std::size_t size) {
   }
   return __libc_malloc(size);
 }
+
+void free(void* block) { __libc_free(block); }

@@ -79,15 +79,21 @@ class Story:
         return (found.low - 1) * base, (found.high - 1) * base
 
     def _bound(self, name: str) -> str:
-        """What a difference in time would have to be less than, of the first measure that is known."""
+        """What a difference in time would have to be less than: of the first measure in which that tells anything."""
         held = ("CPU p99", "CPU p50") if self.rate else ()
-        times = [one for one in self.measures if one.time]
-        for one in sorted(times, key=lambda one: held.index(one.title) if one.title in held else len(held)):
+        times = sorted(
+            (one for one in self.measures if one.time),
+            key=lambda one: held.index(one.title) if one.title in held else len(held),
+        )
+        known = []
+        for one in times:
             found = self._difference(name, one)
             if found is not None and found.low is not None:
-                most = max(abs(end) for end in self._ends(found, one))
-                return f"less than {_value(most, one.unit)} either way at {one.title}"
-        return ""
+                known.append((one, max(abs(end) for end in self._ends(found, one))))
+        if not known:
+            return ""
+        one, most = next((pair for pair in known if pair[1] < self._base(pair[0]).value), known[-1])
+        return f"less than {_value(most, one.unit)} either way at {one.title}"
 
     @property
     def measures(self) -> Sequence[Measure]:

@@ -1,0 +1,1 @@
+"""Holds a running program to limits of allocation."""

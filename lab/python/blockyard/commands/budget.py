@@ -1,0 +1,104 @@
+"""blockyard budget: a running program held to limits of allocation."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from blockyard import files, options, recording
+from blockyard.budget import judge, limits, tell
+from blockyard.errors import UserError
+
+EXCEEDED = 3
+"""The exit code of a limit that was exceeded or could not be judged, as `compare` has it."""
+_EPILOG = """\b
+Examples:
+  blockyard budget --limits budget.toml -- ./game --benchmark
+  blockyard budget --limit 'thread=audio* allocations=0 per=frame' -- ./game --benchmark
+  blockyard budget --learn budget.toml -- ./game --benchmark
+"""
+
+
+@click.command(
+    short_help="Does this code still allocate nothing? Limits for a run.",
+    context_settings={"allow_interspersed_args": False},
+    epilog=_EPILOG,
+)
+@click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
+@click.option("--limits", "path", metavar="FILE", type=click.Path(path_type=Path), help="Limits, as TOML.")
+@click.option("--limit", "given", multiple=True, metavar="'KEY=VALUE ...'", help="One more limit, in the file's keys.")
+@click.option("--ignore", metavar="FILE", type=click.Path(path_type=Path), help="Sites to leave out, with reasons.")
+@click.option("--learn", metavar="FILE", type=click.Path(path_type=Path), help="Write limits that this run keeps to.")
+@click.option("--record", "journal", metavar="FILE", type=click.Path(path_type=Path), help="Keep the journal.")
+@click.option("--frame-symbol", metavar="NAME", help="Calls of this function end a frame, as 'record' takes it.")
+@click.option("--warn", is_flag=True, help="Exit with 0 all the same.")
+@options.as_json
+@click.option(
+    "--export-json", "json_path", metavar="FILE", help="Write everything as JSON; '-' prints it, here and below."
+)
+@click.option("--export-junit", "junit_path", metavar="FILE", help="Write JUnit XML.")
+def command(
+    command_line: tuple[str, ...],
+    path: Path | None,
+    given: tuple[str, ...],
+    ignore: Path | None,
+    learn: Path | None,
+    journal: Path | None,
+    frame_symbol: str | None,
+    warn: bool,
+    as_json: bool,
+    json_path: str | None,
+    junit_path: str | None,
+) -> None:
+    """Run PROGRAM and say which limits of allocation it exceeds: where first, with the call stack, and from where else.
+
+    The program is recorded, so counts are exact. Exits with 0; with 3 when a limit was exceeded or could not be judged;
+    with 1 when the program failed. With GITHUB_ACTIONS in the environment, violations are annotations, too.
+    """
+    wanted = [*(limits.read(path) if path else []), *(one for text in given for one in limits.parse(text))]
+    if learn is None and not wanted:
+        raise UserError("there is no limit; give --limits FILE or --limit, or --learn FILE to write some")
+    if learn is not None and wanted:
+        raise UserError("--learn writes limits and judges none; leave --limits and --limit out")
+    files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, json_path, junit_path)
+    rules = judge.read_rules(ignore)
+    with tempfile.TemporaryDirectory(prefix="blockyard-") as folder:
+        request = recording.Request(
+            list(command_line), journal or Path(folder) / "budget.byj", frame_symbol=frame_symbol
+        )
+        outcome = recording.run(request)
+        place, child = judge.journal_of(outcome)
+        for note in outcome.notes:
+            click.echo(note, err=True)
+        program = Path(command_line[0]).name
+        if learn is not None:
+            looked = limits.to_learn(judge.judge(place, program, child, [], rules).frames > 0)
+            found = judge.judge(place, program, child, looked, rules)
+            files.whole_text(learn, limits.learned(looked, [one.facts["worst"] for one in found.verdicts]))
+            click.echo(f"{len(looked)} limits are in {learn}; hold the program to them with --limits {learn}")
+        else:
+            found = judge.judge(place, program, child, wanted, rules)
+            _show(found, as_json, json_path, junit_path)
+    if journal is not None:
+        click.echo(f"next: blockyard sites {place}", err=True)
+    if outcome.exit_code != 0:
+        raise UserError(f"{program} itself ended with exit code {outcome.exit_code}")
+    if learn is None and not warn and not all(one.passed for one in found.verdicts):
+        sys.exit(EXCEEDED)
+
+
+def _show(found: judge.Judgement, as_json: bool, json_path: str | None, junit_path: str | None) -> None:
+    printed = as_json
+    if as_json:
+        click.echo(tell.as_json(found), nl=False)
+    for path, render in ((json_path, tell.as_json), (junit_path, tell.as_junit)):
+        if path is not None:
+            printed |= files.export(path, render(found))
+    if not printed:
+        for line in tell.lines(found):
+            click.echo(line)
+    if os.environ.get("GITHUB_ACTIONS") == "true" and not printed:
+        for line in tell.annotations(found):
+            click.echo(line)
