@@ -46,10 +46,34 @@ PACKAGES = {
 
 # Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.
 MACHINE_PATHS = re.compile(r"/(?:work|root|home/[a-z]\w*|tmp/w)/|\bartifactory\b|\bindex-url\b|\bregistry\.npmjs\b")
-# Which operating system this is, and which mappings and threads it offers, base alone knows.
-SYSTEM_MACROS = re.compile(r"\b(?:__linux__|_WIN32|__APPLE__)\b")
+# The operating system is known to folders of its name, and to heap/malloc, which stands in for glibc's own malloc. All
+# other code of the library includes headers of the language and the processor only, and of what these or a forward
+# declaration give, uses nothing that is the system's.
+SYSTEM_FOLDERS = {"linux", "malloc"}
+LANGUAGE_HEADERS = set(
+    """algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
+    cinttypes climits cmath compare complex concepts cstdarg cstddef cstdint cstdio cstdlib cstring cwchar deque
+    exception execution forward_list functional initializer_list iterator limits list map memory memory_resource mutex
+    new numbers numeric optional ostream queue random ranges ratio set span stack stdexcept string string_view tuple
+    type_traits typeindex typeinfo unordered_map unordered_set utility variant vector version
+    assert.h errno.h inttypes.h limits.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
+    arm_neon.h cpuid.h emmintrin.h immintrin.h x86intrin.h valgrind/memcheck.h""".split()
+)
+SYSTEM_USES = re.compile(
+    r"\b(?:__linux__|__gnu_linux__|__GLIBC__|_WIN32|_WIN64|__MINGW32__|__APPLE__|__unix__|__ANDROID__"
+    r"|pid_t|uid_t|ssize_t|off_t|timespec|rlimit|siginfo_t|sigset_t|pthread_\w+|sem_\w+|STD(?:IN|OUT|ERR)_FILENO"
+    r"|SIG[A-Z]{3,}|(?:SYS|MAP|PROT|MADV|CLOCK|CLONE|FUTEX|RLIMIT|RTLD|AT|PR|O|SEGV)_[A-Z0-9]+\w*"
+    r"|(?:mmap|munmap|mremap|mprotect|madvise|mincore|mlock|munlock|mlockall|brk|sbrk|syscall|prctl|fork|vfork|clone"
+    r"|execve?|kill|tgkill|raise|signal|sigaction|sigaltstack|sigprocmask|alarm|getpid|getppid|gettid|getauxval|sysconf"
+    r"|getpagesize|getrlimit|setrlimit|getrusage|clock_\w+|nanosleep|usleep|sleep|gettimeofday|time|localtime|sched_\w+"
+    r"|getcpu|dlopen|dlsym|dladdr1?|dlclose|dl_iterate_phdr|backtrace|posix_memalign|memalign|malloc_usable_size|setenv"
+    r"|secure_getenv|getrandom|fileno|popen|VirtualAlloc|VirtualFree|GetLastError|LoadLibrary\w*|GetProcAddress)"
+    r"(?=\())"
+)
+_NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|(?<!include )"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_INCLUDED_HEADER = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
 _CODE = {".c", ".cpp", ".h", ".hpp"}
 # Documents hold snippets.
 _INCLUDING = _CODE | {".md"}
@@ -145,15 +169,21 @@ def _cycles(includes: dict[str, set[str]]) -> Iterator[list[str]]:
 
 
 def system_violations(root: Path) -> list[str]:
-    """Library code outside base that asks which operating system it is compiled for."""
-    allowed = root / "library" / "include" / "blockyard" / "detail" / "visibility.h"
-    folders = [root / "library" / "include", *(root / "library" / "src" / one for one in LIBRARY if one != "base")]
-    return [
-        f"{path.relative_to(root)} asks for {found.group()}: only base knows the operating system"
-        for path in files(root)
-        if path.suffix in _CODE and path != allowed and any(path.is_relative_to(folder) for folder in folders)
-        if (found := SYSTEM_MACROS.search(path.read_text(errors="replace")))
-    ]
+    """Library code that includes, calls or names what is the operating system's, outside the folders that may."""
+    switch = root / "library" / "include" / "blockyard" / "detail" / "visibility.h"
+    result = []
+    for path in files(root):
+        parts = path.relative_to(root).parts
+        if path.suffix not in _CODE or path == switch or parts[:2] not in {("library", "include"), ("library", "src")}:
+            continue
+        if SYSTEM_FOLDERS & set(parts[3:-1]):
+            continue
+        text = path.read_text(errors="replace")
+        included = (target for target in _INCLUDED_HEADER.findall(text) if not target.startswith("blockyard/"))
+        found = [f"includes {target}" for target in included if target not in LANGUAGE_HEADERS]
+        found += [f"uses {use}" for use in sorted(set(SYSTEM_USES.findall(_NO_CODE.sub(" ", text))))]
+        result += [f"{path.relative_to(root)} {what}: only linux/ and malloc/ know the system" for what in found]
+    return result
 
 
 def import_violations(root: Path) -> list[str]:

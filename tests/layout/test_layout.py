@@ -49,7 +49,7 @@ def test_a_planted_cycle_is_found(tmp_path: Path, planted: dict[str, str], cycle
     assert layers.cycle_violations(tmp_path) == ([cycle] if cycle else [])
 
 
-def test_only_base_knows_the_operating_system() -> None:
+def test_only_folders_of_its_name_know_the_operating_system() -> None:
     assert layers.system_violations(ROOT) == []
 
 
@@ -131,7 +131,14 @@ def test_the_checks_see_the_tree() -> None:
         ("include_violations", "lab/adapters/glibc.cpp", '#include "replay/run.hpp"', "use the public headers only"),
         ("include_violations", "docs/guide/x.md", "#include <blockyard/detail/link.hpp>", "detail/ is private"),
         ("include_violations", "examples/scene/x.cpp", '#include "blockyard/detail/link.hpp"', "detail/ is private"),
-        ("system_violations", "library/src/heap/heap.cpp", "#ifdef __linux__", "only base knows the operating system"),
+        ("system_violations", "library/src/heap/heap.cpp", "#ifdef __linux__", "uses __linux__"),
+        ("system_violations", "library/src/base/pages.hpp", "#include <sys/mman.h>", "includes sys/mman.h"),
+        ("system_violations", "library/include/blockyard/list.hpp", "# include <pthread.h>", "includes pthread.h"),
+        ("system_violations", "library/src/block/leaks.cpp", "int f() { return getpid(); }", "uses getpid"),
+        ("system_violations", "library/src/heap/x.hpp", "pthread_mutex_t mutex;  // ours", "uses pthread_mutex_t"),
+        ("system_violations", "library/src/heap/x.cpp", "auto now = clock_gettime(0, &at);", "uses clock_gettime"),
+        ("system_violations", "library/src/lifetime/x.cpp", "say(STDERR_FILENO);", "uses STDERR_FILENO"),
+        ("system_violations", "library/src/heap/x.cpp", "auto* f = getauxval(0);", "uses getauxval"),
         (
             "import_violations",
             "lab/python/blockyard/analysis/tables.py",
@@ -183,6 +190,8 @@ def test_a_planted_violation_is_found(tmp_path: Path, check: str, file: str, tex
             '#include "heap/heap.hpp"\n#include <blockyard/block.h>',
         ),
         ("system_violations", "library/src/base/linux/pages.cpp", "#ifdef __linux__"),
+        ("system_violations", "library/src/heap/malloc/family.cpp", "#include <malloc.h>"),
+        ("system_violations", "library/src/heap/x.cpp", '#include <array>\nauto text = "fork()";  // not mmap()'),
         ("import_violations", "lab/python/blockyard/report/page.py", "from blockyard.analysis import samples"),
         ("width_violations", "library/src/heap/heap.cpp", "// " + 117 * "x"),
         ("machine_violations", "docs/method.md", "worked at /workshop/rooted and /homework/"),

@@ -40,12 +40,6 @@ class BackgroundThread {
 /// Notes on which cores the process may run, for those that start later. A system call.
 void note_allowed_cores();
 
-/// The process's number, as the system has it: that of a vfork child is its own. A system call.
-int process_id();
-
-/// Threads of the process that the system counts; 0 where it does not say. Async-signal-safe.
-unsigned threads_of_process();
-
 /// While it lives, no signal handler runs on this thread, but that of a sandbox. Keeps errno.
 class NoSignals {
  public:

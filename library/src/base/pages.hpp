@@ -1,5 +1,8 @@
-// Memory from the operating system: reserve address space, populate it, give it back. Sizes are in bytes, multiples of
-// 4096. Every function is thread-safe and keeps errno.
+// Memory from the operating system: reserve address space, populate it, give it back. Sizes are in bytes. Every
+// function is thread-safe and keeps errno.
+//
+// The system's pages have 4, 16 or 64 KiB, and no caller needs to know: what is reserved or committed are the pages
+// that hold the stretch, what is protected or given back are those that lie wholly in it.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +10,20 @@
 
 namespace blockyard::base {
 
-/// Reserves readable and writable zeroed memory at a multiple of `alignment`, a power of two of at least 4096, and
-/// populates none of it. Null when the address space or RLIMIT_AS does not allow it. One to three system calls.
-void* reserve_pages(std::size_t bytes, std::size_t alignment);
+/// Bytes of a page of the system, by which it protects memory and takes it back: a power of two up to largest_page.
+std::size_t page_size();
+inline constexpr std::size_t largest_page = std::size_t{64} << 10;
 
-/// An address at a multiple of `alignment`, a power of two of at least 4096, with `bytes` of free address space behind
+/// Reserves readable and writable zeroed memory at a multiple of a page and of `alignment`, a power of two, and populates
+/// none of it. Null when the address space or RLIMIT_AS does not allow it. One to three system calls.
+void* reserve_pages(std::size_t bytes, std::size_t alignment = 1);
+
+/// An address at a multiple of `alignment`, a power of two of at least a page, with `bytes` of free address space behind
 /// it, where the system places other mappings last. Null when there is no such address. Under a limit it may be taken.
 /// It is only a place to try reserve_pages_at at: nothing is reserved. Two to seven system calls.
 void* find_free_space(std::size_t bytes, std::size_t alignment);
 
-/// As reserve_pages, at exactly this address. False, with nothing changed, when something else is mapped there, or when
+/// As reserve_pages, at exactly this address, a page's. False, with nothing changed, when something else is mapped there, or when
 /// the limits of the process do not allow it. One to two system calls.
 bool reserve_pages_at(void* place, std::size_t bytes);
 
@@ -40,11 +47,12 @@ bool commit_readable_pages(void* pages, std::size_t bytes);
 /// since each such stretch counts against the number of mappings of a process.
 bool protect_pages(void* pages, std::size_t bytes);
 
-/// Gives back a reservation, or an aligned part of one, with its address space.
+/// Gives back a reservation, or a part of one that begins and ends with a page, with its address space.
 void release_pages(void* pages, std::size_t bytes);
 
-/// Gives the memory back and keeps the address space: the next touch finds zeros. False, and the contents stay, where
-/// the system refuses: of pages that mlock or mlockall holds.
+/// Gives the memory back and keeps the address space: the next touch finds zeros. What the stretch has of its first and
+/// last page, where others have the rest, is set to zeros and stays. False, and the contents stay, where it holds no
+/// whole page, or the system refuses: of pages that mlock or mlockall holds.
 [[nodiscard]] bool discard_pages(void* pages, std::size_t bytes);
 
 /// Asks for transparent huge pages. The system may ignore it.
@@ -76,9 +84,6 @@ std::uint64_t monotonic_ns();
 /// its place, which allocates: not for malloc and free.
 std::uint64_t program_monotonic_ns();
 std::uint64_t thread_time_ns();
-
-/// The value of an environment variable; nullptr: there is none. Allocates nothing.
-const char* environment(const char* name);
 
 /// Yields the processor to another thread.
 void yield_thread();

@@ -3,6 +3,9 @@
 
 namespace blockyard::base {
 
+/// A file descriptor.
+inline constexpr int standard_error = 2;
+
 /// Writes text of at most 1,023 bytes to standard error, or to a file descriptor. Without stdio: the first report may
 /// come before the C library's streams are ready. Allocates nothing.
 [[gnu::format(printf, 1, 2)]] void say(const char* format, ...);

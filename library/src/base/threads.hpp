@@ -2,8 +2,7 @@
 // calls around fork, and waiting. Nothing here allocates from the heap or has state with a destructor.
 #pragma once
 
-#include <pthread.h>
-
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,22 +11,6 @@
 #endif
 
 namespace blockyard::base {
-
-/// A mutex that is constant-initialised and never destroyed, so that static constructors and destructors may use it.
-/// Meets Lockable, so std::lock_guard takes it.
-class Mutex {
- public:
-  constexpr Mutex() = default;
-  Mutex(const Mutex&) = delete;
-  Mutex& operator=(const Mutex&) = delete;
-
-  void lock() { pthread_mutex_lock(&mutex_); }
-  void unlock() { pthread_mutex_unlock(&mutex_); }
-  bool try_lock() { return pthread_mutex_trylock(&mutex_) == 0; }
-
- private:
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-};
 
 /// Tells the processor that this thread spins.
 inline void pause() {
@@ -44,6 +27,39 @@ void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns
 
 /// Wakes one thread that sleeps for `word`, if any does. Keeps errno.
 void wake_one(const void* word);
+
+/// A mutex that is constant-initialised and never destroyed, so that static constructors and destructors may use it.
+/// Meets Lockable, so std::lock_guard takes it. A child that is forked while the forking thread holds it may unlock it.
+/// (The third mutex of Drepper, "Futexes Are Tricky", 2011.)
+class Mutex {
+ public:
+  constexpr Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock() {
+    if (!try_lock()) {
+      while (word_.exchange(waited_for, std::memory_order_acquire) != free) {
+        sleep_while(&word_, waited_for, longest_sleep_ns);
+      }
+    }
+  }
+  bool try_lock() {
+    std::uint32_t seen = free;
+    return word_.compare_exchange_strong(seen, taken, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  void unlock() {
+    if (word_.exchange(free, std::memory_order_release) == waited_for) {
+      wake_one(&word_);
+    }
+  }
+
+ private:
+  enum : std::uint32_t { free, taken, waited_for };
+  static constexpr std::uint64_t longest_sleep_ns = 1'000'000'000;
+
+  std::atomic<std::uint32_t> word_{free};
+};
 
 /// Calls a function when a thread ends, with the value that the thread set last, after the destructors of its
 /// thread_local objects. If the value is set again meanwhile, the function is called again, a few times at most. It is
@@ -69,7 +85,7 @@ class ThreadExit {
   static constexpr std::size_t table_bytes = 512;  // of glibc: 32 keys of 16 bytes
 
  private:
-  pthread_key_t key_ = 0;
+  std::uint32_t key_ = 0;  // as the system numbers it
   bool tried_ = false;
   bool open_ = false;
 };

@@ -23,7 +23,7 @@ struct Run {
 
 // How many blocks of a chain are adjacent in memory from `first` on, which `link` names; at most `longest`. It reads a
 // block only once it knows that the block is of the chain, since others may be another thread's. It prefetches the next
-// page, where the processor's own prefetching stops.
+// page of 4 KiB, where the processor's own prefetching stops.
 Run run_from(const std::byte* first, std::uint32_t link, const Pool* pool, std::size_t longest) {
   constexpr std::size_t page = 4096;
   const std::size_t stride = pool->stride;

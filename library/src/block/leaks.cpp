@@ -1,12 +1,11 @@
 // The leak report: types and sizes of static blocks that are live.
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "base/process.hpp"
 #include "base/say.hpp"
 #include "block/static_pools.hpp"
 #include "block/watch.hpp"
@@ -16,8 +15,8 @@ namespace blockyard::block {
 namespace {
 
 constinit std::atomic<TypeRecord*> types{nullptr};
-constinit std::atomic<int> at_exit{-1};    // -1: as the environment says
-constinit std::atomic<pid_t> reporter{0};  // the process that may report; a forked child is another
+constinit std::atomic<int> at_exit{-1};  // -1: as the environment says
+constinit std::atomic<int> reporter{0};  // the process that may report; a forked child is another
 
 void say_leak(int descriptor, std::size_t count, std::size_t bytes, std::size_t stride, std::string_view names) {
   base::say_to(descriptor, "blockyard: leaked %zu %s of %zu bytes (%zu bytes): %.*s\n", count,
@@ -87,13 +86,13 @@ std::size_t report_counted(int descriptor, std::size_t stride) {
   return explained;
 }
 
-__attribute__((constructor)) void remember_process() { reporter.store(getpid(), std::memory_order_relaxed); }
+__attribute__((constructor)) void remember_process() { reporter.store(base::process_id(), std::memory_order_relaxed); }
 
 // Destructor functions run after atexit handlers and static destructors.
 __attribute__((destructor)) void report_at_exit() {
   const int set = at_exit.load(std::memory_order_relaxed);
-  if ((set >= 0 ? set : leaks_wanted()) != 0 && reporter.load(std::memory_order_relaxed) == getpid()) {
-    by_block_leak_report(STDERR_FILENO);
+  if ((set >= 0 ? set : leaks_wanted()) != 0 && reporter.load(std::memory_order_relaxed) == base::process_id()) {
+    by_block_leak_report(base::standard_error);
   }
 }
 

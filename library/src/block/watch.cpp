@@ -50,7 +50,7 @@ constexpr std::size_t bitmap_bytes = slice_bytes / least_stride / 8;
 
 unsigned char* bitmaps() {
   static unsigned char* const table =
-      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / slice_bytes * bitmap_bytes, 4096));
+      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / slice_bytes * bitmap_bytes));
   return table;
 }
 
@@ -100,7 +100,7 @@ class Watch {
  private:
   bool grow() {
     const std::size_t room = room_ == 0 ? 512 : room_ * 2;
-    void** const ring = static_cast<void**>(base::reserve_pages(room * sizeof(void*), 4096));
+    void** const ring = static_cast<void**>(base::reserve_pages(room * sizeof(void*)));
     if (ring == nullptr) {
       return false;
     }
@@ -221,7 +221,7 @@ constinit std::uint16_t type_count = 0;
 // nullptr when there is none, or memory for it is exhausted.
 std::uint16_t* type_number_of(const void* block, bool make) {
   static TypeNumbers** const tables =
-      static_cast<TypeNumbers**>(base::reserve_pages(by_block_window.bytes / slice_bytes * sizeof(TypeNumbers*), 4096));
+      static_cast<TypeNumbers**>(base::reserve_pages(by_block_window.bytes / slice_bytes * sizeof(TypeNumbers*)));
   if (tables == nullptr) {
     return nullptr;
   }

@@ -47,7 +47,7 @@ bool open_locked() {
     if (space == nullptr) {
       continue;
     }
-    void* const table = base::reserve_pages(tables, 4096);
+    void* const table = base::reserve_pages(tables);
     if (table == nullptr) {
       base::release_pages(space, bytes);
       continue;
@@ -173,7 +173,7 @@ void* window_record(std::size_t bytes) {
   const std::lock_guard lock(world);
   if (static_cast<std::size_t>(record_end - record_next) < bytes) {
     const std::size_t room = base::align_up(bytes, chunk);
-    void* const pages = base::reserve_pages(room, 4096);
+    void* const pages = base::reserve_pages(room);
     if (pages == nullptr) {
       return nullptr;
     }

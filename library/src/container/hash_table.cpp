@@ -22,9 +22,7 @@ constexpr std::size_t cache_line = 64;
 // The last huge page is used if at least half of it is wanted.
 std::size_t huge_bytes(std::size_t bytes) { return base::align_down(bytes + huge_page / 2, huge_page); }
 
-std::size_t mapped_bytes(std::size_t bytes) {
-  return std::max(base::align_up(bytes, std::size_t{4096}), huge_bytes(bytes));
-}
+std::size_t mapped_bytes(std::size_t bytes) { return std::max(bytes, huge_bytes(bytes)); }
 
 // Blocks of a stride that is a multiple of their alignment are aligned to it.
 std::size_t stride_of(std::size_t bytes) { return base::align_up(bytes, bytes < cache_line ? 16 : cache_line); }

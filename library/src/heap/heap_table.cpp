@@ -27,8 +27,8 @@ bool HeapTable::reserve(base::ThreadExit::Callback at_thread_exit) {
 // Maps a part of the table that holds the heap. The lock is held across fork, and whoever makes a heap holds none.
 bool HeapTable::make_room(std::uint32_t index) {
   constexpr std::uint32_t most = 1u << 16;
-  constexpr std::uint32_t step = 8;
-  static_assert(most * heap_stride <= heap_table_bytes && step * heap_stride % page_bytes == 0);
+  const auto step = static_cast<std::uint32_t>(base::page_size() / 512);  // whole pages: a heap has a multiple of 512
+  static_assert(most * heap_stride <= heap_table_bytes && heap_stride % 512 == 0);
   if (index < room_.load(std::memory_order_acquire)) {
     return true;
   }

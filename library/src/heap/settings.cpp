@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/pages.hpp"
+#include "base/process.hpp"
 #include "blockyard/heap.h"
 #include "heap/fault.hpp"
 

@@ -57,8 +57,7 @@ std::uint32_t take_record() {
   }
   Record*& segment = segments[fresh_record / segment_records];
   if (segment == nullptr) {
-    constexpr std::size_t bytes = (sizeof(Record) * segment_records + 4095) / 4096 * 4096;
-    segment = static_cast<Record*>(base::reserve_pages(bytes, 4096));
+    segment = static_cast<Record*>(base::reserve_pages(sizeof(Record) * segment_records));
     if (segment == nullptr) {
       return 0;
     }

@@ -69,8 +69,8 @@ void* bump(Piece* piece, std::size_t bytes, std::size_t alignment) {
 }
 
 Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
-  void* const memory = arena->parent != nullptr ? by_rewindable_alloc(arena->parent, bytes, alignof(Piece))
-                                                : base::reserve_pages(bytes, 4096);
+  void* const memory =
+      arena->parent != nullptr ? by_rewindable_alloc(arena->parent, bytes, alignof(Piece)) : base::reserve_pages(bytes);
   if (memory == nullptr) {
     return nullptr;
   }
@@ -86,7 +86,7 @@ Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
 // Moves on to a piece behind `full` that may hold `need` bytes, or makes one at the list's end. False when memory is
 // exhausted. The piece is made outside the lock, since a parent may grow for it and take the lock.
 bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
-  std::size_t room = base::align_up(need + sizeof(Piece), std::size_t{4096});
+  std::size_t room = base::align_up(need + sizeof(Piece), base::page_size());
   {
     const std::lock_guard guard(lifetime::rare_lock);
     if (arena->current.load(std::memory_order_relaxed) != full) {
@@ -158,7 +158,7 @@ by_rewindable* by_rewindable_create(size_t bytes, by_rewindable* parent) {
     arena->parent_generation = parent->generation.load(std::memory_order_acquire);
   }
   arena->next_bytes =
-      base::align_up(bytes == 0 ? default_bytes : std::max(bytes, sizeof(Piece) + 64), std::size_t{4096});
+      base::align_up(bytes == 0 ? default_bytes : std::max(bytes, sizeof(Piece) + 64), base::page_size());
   return arena;
 }
 

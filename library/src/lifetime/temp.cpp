@@ -50,23 +50,24 @@ void start_region(ThreadState* state) {
   state->figures.region_bytes = state->region_bytes;
 }
 
-// Unused address space before a region: as much as the region may grow to, and a byte (TempRegion::older).
-std::size_t gap_before(std::size_t reserved) { return base::align_up(reserved + 1, max_alignment); }
-// Its end is readable, so that temp_job_deallocate() of a region's first block finds no header there and reports the
+// Unused address space before a region: as much as the region may grow to, and a byte (TempRegion::older). Its last
+// page is readable, so that temp_job_deallocate() of a region's first block finds no header there and reports the
 // mistake.
-constexpr std::size_t readable_before = 4096;
+std::size_t gap_before(std::size_t reserved) {
+  return base::align_up(reserved + 1, std::max(max_alignment, base::page_size()));
+}
 
 // Makes a region without blocks `bytes` large. False, with nothing changed, when memory is exhausted.
 bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
   if (bytes > state->reserved) {
     // Reserves what it may grow to, so that growing takes no system call.
-    const std::size_t room = base::align_up(std::max(bytes, limit), std::size_t{4096});
+    const std::size_t room = base::align_up(std::max(bytes, limit), base::page_size());
     const std::size_t gap = gap_before(room);
     auto* const space = static_cast<std::byte*>(base::reserve_space(gap + room, max_alignment));
     if (space == nullptr) {
       return false;
     }
-    if (!base::commit_readable_pages(space + gap - readable_before, readable_before) ||
+    if (!base::commit_readable_pages(space + gap - base::page_size(), base::page_size()) ||
         !base::commit_pages(space + gap, room)) {
       base::release_pages(space, gap + room);
       return false;

@@ -20,8 +20,6 @@ constinit base::Mutex rare_lock;
 
 namespace {
 
-constexpr std::size_t state_bytes = base::align_up(sizeof(ThreadState), std::size_t{4096});
-
 constinit ThreadState* parked = nullptr;
 constinit std::atomic<ThreadState*> known{nullptr};
 constinit by_temp_statistics ended{};
@@ -112,7 +110,7 @@ ThreadState* enter_thread() {
     if (parked != nullptr) {
       state = parked;
       parked = state->next_parked;
-    } else if (void* const memory = base::reserve_pages(state_bytes, 4096); memory != nullptr) {
+    } else if (void* const memory = base::reserve_pages(sizeof(ThreadState)); memory != nullptr) {
       state = new (memory) ThreadState;
       state->next_known = known.load(std::memory_order_relaxed);
       known.store(state, std::memory_order_release);

@@ -45,13 +45,13 @@ class PageArray {
   bool grow() {
     static_assert(std::is_trivially_copyable_v<T>);
     const std::size_t room = room_ == 0 ? 8192 / sizeof(T) : room_ * 2;
-    void* const memory = base::reserve_pages(base::align_up(room * sizeof(T), std::size_t{4096}), 4096);
+    void* const memory = base::reserve_pages(room * sizeof(T));
     if (memory == nullptr) {
       return false;
     }
     if (data_ != nullptr) {
       std::memcpy(memory, static_cast<void*>(data_), count_ * sizeof(T));
-      base::release_pages(data_, base::align_up(room_ * sizeof(T), std::size_t{4096}));
+      base::release_pages(data_, room_ * sizeof(T));
     }
     data_ = static_cast<T*>(memory);
     room_ = room;

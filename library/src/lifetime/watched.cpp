@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/pages.hpp"
 #include "base/poison.hpp"
 #include "heap/fault.hpp"
 
@@ -48,7 +49,7 @@ void show_fresh(void* memory, std::size_t bytes) {
 
 void touch_ahead(std::uintptr_t begin, std::uintptr_t end) {
   constexpr std::uintptr_t most = std::uintptr_t{32} << 10;
-  constexpr std::uintptr_t page = 4096;
+  const std::uintptr_t page = base::page_size();
   end = std::min(end, begin + most);
   for (std::uintptr_t at = begin; at < end && !is_watched(); at = (at / page + 1) * page) {
     *reinterpret_cast<volatile char*>(at) = 0;  // NOLINT: it was a pointer

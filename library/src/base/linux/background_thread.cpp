@@ -12,8 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 
+#include "base/pages.hpp"
+#include "base/process.hpp"
 #include "base/sanitizer.hpp"
 
 namespace blockyard::base {
@@ -79,7 +80,7 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
     pthread_detach(thread);
   }
 #else
-  constexpr std::size_t page = 4096;
+  const std::size_t page = page_size();
   constexpr std::size_t stack = std::size_t{64} << 10;
   // The C library's record of a thread lies around the thread pointer, thread-local variables on one side of it.
   constexpr std::size_t record = std::size_t{16} << 10;
@@ -142,29 +143,6 @@ void note_allowed_cores() {
   const int saved = errno;
   allowed_bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed_cores, allowed_cores);
   errno = saved;
-}
-
-int process_id() { return static_cast<int>(syscall(SYS_getpid)); }
-
-unsigned threads_of_process() {
-  constexpr int fields_between = 17;  // the name's end is the 2nd field's, the threads are the 20th
-  const int saved = errno;
-  char text[1024] = {};
-  const long file = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (file >= 0) {
-    syscall(SYS_read, file, text, sizeof text - 1);
-    syscall(SYS_close, file);
-  }
-  errno = saved;
-  const char* at = std::strrchr(text, ')');
-  for (int field = 0; at != nullptr && field <= fields_between; ++field) {
-    at = std::strchr(at + 1, ' ');
-  }
-  unsigned threads = 0;
-  for (; at != nullptr && at[1] >= '0' && at[1] <= '9'; ++at) {
-    threads = threads * 10 + static_cast<unsigned>(at[1] - '0');
-  }
-  return threads;
 }
 
 // The kernel's own set, with the signals that the C library keeps to itself.

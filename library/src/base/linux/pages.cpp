@@ -1,5 +1,6 @@
 #include "base/pages.hpp"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -7,10 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 
+#include "base/bits.hpp"
 #include "base/sanitizer.hpp"
 
 namespace blockyard::base {
@@ -49,8 +52,9 @@ class KeptErrno {
 
 void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
   // The kernel aligns to pages only: for more, reserve more and give the ends back.
-  const std::size_t slack = alignment > 4096 ? alignment : 0;
-  if (bytes + slack < bytes) {
+  const std::size_t slack = alignment > page_size() ? alignment : 0;
+  bytes = align_up(bytes, page_size());
+  if (bytes == 0 || bytes + slack < bytes) {
     return nullptr;
   }
   const KeptErrno kept;
@@ -73,17 +77,44 @@ void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
   return begin + lead;
 }
 
-bool allow(void* pages, std::size_t bytes, int protection) {
+// The system's pages that hold a stretch, or that lie wholly in it.
+struct Pages {
+  char* begin;
+  std::size_t bytes;
+
+  static Pages around(void* memory, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    const std::size_t lead = address & (page_size() - 1);
+    return {static_cast<char*>(memory) - lead, align_up(lead + bytes, page_size())};
+  }
+  static Pages within(void* memory, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    const std::size_t lead = align_up(address, page_size()) - address;
+    return {static_cast<char*>(memory) + lead, lead < bytes ? align_down(bytes - lead, page_size()) : 0};
+  }
+};
+
+bool allow(const Pages& pages, int protection) {
   const KeptErrno kept;
-  return syscall(SYS_mprotect, pages, bytes, protection) == 0;
+  return syscall(SYS_mprotect, pages.begin, pages.bytes, protection) == 0;
 }
 
-bool advise(void* pages, std::size_t bytes, int advice) {
+bool advise(const Pages& pages, int advice) {
   const KeptErrno kept;
-  return syscall(SYS_madvise, pages, bytes, advice) == 0;
+  return syscall(SYS_madvise, pages.begin, pages.bytes, advice) == 0;
 }
 
 }  // namespace
+
+std::size_t page_size() {
+  static constinit std::atomic<std::size_t> known{0};
+  std::size_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes == 0) {
+    bytes = getauxval(AT_PAGESZ);
+    known.store(bytes, std::memory_order_relaxed);
+  }
+  return bytes;
+}
 
 void* reserve_pages(std::size_t bytes, std::size_t alignment) {
   return map_aligned(bytes, alignment, PROT_READ | PROT_WRITE);
@@ -106,7 +137,7 @@ void* find_free_space(std::size_t bytes, std::size_t alignment) {
     begin = (begin + alignment - 1) & ~(alignment - 1);
   } else if (errno != ENOMEM || address_space_is_limited()) {
     // A limit forbids even to ask: what lies below the system's next mapping is probably free.
-    const std::uintptr_t end = gap_of(4096);
+    const std::uintptr_t end = gap_of(page_size());
     begin = end > bytes ? (end - bytes) & ~(alignment - 1) : 0;
   }
   return reinterpret_cast<void*>(begin);
@@ -133,27 +164,38 @@ bool address_space_is_limited() {
 
 void* reserve_space(std::size_t bytes, std::size_t alignment) { return map_aligned(bytes, alignment, PROT_NONE); }
 
-bool commit_pages(void* pages, std::size_t bytes) { return allow(pages, bytes, PROT_READ | PROT_WRITE); }
-bool commit_readable_pages(void* pages, std::size_t bytes) { return allow(pages, bytes, PROT_READ); }
-bool protect_pages(void* pages, std::size_t bytes) { return allow(pages, bytes, PROT_NONE); }
+bool commit_pages(void* pages, std::size_t bytes) { return allow(Pages::around(pages, bytes), PROT_READ | PROT_WRITE); }
+bool commit_readable_pages(void* pages, std::size_t bytes) { return allow(Pages::around(pages, bytes), PROT_READ); }
+bool protect_pages(void* pages, std::size_t bytes) { return allow(Pages::within(pages, bytes), PROT_NONE); }
 
 void release_pages(void* pages, std::size_t bytes) {
   const KeptErrno kept;
-  unmap(pages, bytes);
+  unmap(pages, align_up(bytes, page_size()));
 }
 
-bool discard_pages(void* pages, std::size_t bytes) { return advise(pages, bytes, MADV_DONTNEED); }
-void advise_huge_pages(void* pages, std::size_t bytes) { advise(pages, bytes, MADV_HUGEPAGE); }
-void advise_small_pages(void* pages, std::size_t bytes) { advise(pages, bytes, MADV_NOHUGEPAGE); }
+bool discard_pages(void* pages, std::size_t bytes) {
+  const Pages whole = Pages::within(pages, bytes);
+  if (whole.bytes == 0 || !advise(whole, MADV_DONTNEED)) {
+    return false;
+  }
+  auto* const begin = static_cast<char*>(pages);
+  char* const end = whole.begin + whole.bytes;
+  std::memset(begin, 0, static_cast<std::size_t>(whole.begin - begin));
+  std::memset(end, 0, static_cast<std::size_t>(begin + bytes - end));
+  return true;
+}
+
+void advise_huge_pages(void* pages, std::size_t bytes) { advise(Pages::within(pages, bytes), MADV_HUGEPAGE); }
+void advise_small_pages(void* pages, std::size_t bytes) { advise(Pages::within(pages, bytes), MADV_NOHUGEPAGE); }
 
 std::size_t resident_bytes(const void* pages, std::size_t bytes) {
-  constexpr std::size_t page_bytes = 4096;
+  const std::size_t page_bytes = page_size();
   constexpr std::size_t pages_a_call = 4096;
   const KeptErrno kept;
   std::size_t resident = 0;
   for (std::size_t done = 0; done < bytes; done += pages_a_call * page_bytes) {
     unsigned char in_memory[pages_a_call];
-    const std::size_t part = std::min(bytes - done, pages_a_call * page_bytes);
+    const std::size_t part = align_up(std::min(bytes - done, pages_a_call * page_bytes), page_bytes);
     void* const place = static_cast<char*>(const_cast<void*>(pages)) + done;  // mincore reads nothing there
     if (mincore(place, part, in_memory) != 0) {
       break;
@@ -192,16 +234,5 @@ std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 std::uint64_t thread_time_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 void yield_thread() { syscall(SYS_sched_yield); }
-
-// The C library's function may be the program's own, which allocates, as bash's.
-const char* environment(const char* name) {
-  const std::size_t length = std::strlen(name);
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
-      return *entry + length + 1;
-    }
-  }
-  return nullptr;
-}
 
 }  // namespace blockyard::base

@@ -28,7 +28,7 @@ void write_text(int descriptor, const char* format, va_list arguments) {
 void say(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  write_text(STDERR_FILENO, format, arguments);
+  write_text(standard_error, format, arguments);
   va_end(arguments);
 }
 

@@ -2,6 +2,7 @@
 #include "base/threads.hpp"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <ctime>
 #include <mutex>
+#include <type_traits>
 
 // Exported by glibc: the first since 2.32, the others always. Weak, so that other C libraries serve too.
 extern "C" {
@@ -108,6 +110,8 @@ void wake_one(const void* word) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   errno = saved;
 }
+
+static_assert(std::is_same_v<pthread_key_t, std::uint32_t>);
 
 bool ThreadExit::open(Callback callback) {
   if (!tried_) {  // after that nothing is written: set() reads without the lock of those who open

@@ -1,10 +1,9 @@
 #include "heap/api/start.hpp"
 
-#include <sys/auxv.h>
-
-#include <cstring>
+#include <array>
 
 #include "base/pages.hpp"
+#include "base/process.hpp"
 #include "base/threads.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
@@ -34,17 +33,12 @@ namespace {
 // That of a libblockyard under a preload is not: it would populate a reserve for nobody.
 bool is_in_use() { return &by_heap_mark == &by_heap_own_mark; }
 
-// The number that encodes free links. Sixteen random bytes come with every process from the kernel (AT_RANDOM): no
-// system call, no file. The low bits stay zero, so that an encoded null differs from every aligned pointer only by the
-// key.
+// The number that encodes free links. The low bits stay zero, so that an encoded null differs from every aligned
+// pointer only by the key.
 std::uintptr_t secret() {
-  const auto bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM));
-  std::uint64_t words[2] = {0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u};
-  if (bytes != nullptr) {
-    std::memcpy(words, bytes, sizeof words);
-  }
+  const std::array<std::uint64_t, 2> words = base::random_words();
   // Not the canary's own bytes: the first word is glibc's stack protector.
-  std::uint64_t mixed = words[1] ^ (words[0] * 0xBF58476D1CE4E5B9u);
+  std::uint64_t mixed = (words[1] ^ 0xD1B54A32D192ED03u) + words[0] * 0xBF58476D1CE4E5B9u;
   mixed ^= mixed >> 29;
   return static_cast<std::uintptr_t>(mixed * 0x94D049BB133111EBu) & ~std::uintptr_t{15};
 }

@@ -2,6 +2,7 @@
 
 #include "base/background_thread.hpp"
 #include "base/pages.hpp"
+#include "base/process.hpp"
 #include "base/threads.hpp"
 #include "heap/fault.hpp"
 #include "heap/front/thread_heap.hpp"

@@ -3,8 +3,6 @@
 // Cost: some microseconds a call, mostly for the stack; 16 bytes and a poisoned tail a block; 2 KiB of records for
 // every KiB in use. Bounds hold all the same: no loop here depends on how many blocks there are, but by_heap_check and
 // by_arena_destroy.
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -13,6 +11,7 @@
 #include <cstring>
 
 #include "base/pages.hpp"
+#include "base/process.hpp"
 #include "base/threads.hpp"
 #include "blockyard/heap.h"
 #include "heap/api/start.hpp"
@@ -94,7 +93,7 @@ std::size_t round_up(std::size_t bytes, std::size_t alignment) { return (bytes +
 Extent extent_of(unsigned char* block, const Record& record) {
   unsigned char* const plain = block - record.lead;
   const std::size_t all = by_plain_usable_size(plain);
-  return {plain, record.guarded != 0 ? all - page_bytes : all};
+  return {plain, record.guarded != 0 ? all - base::page_size() : all};
 }
 
 bool is_filled(const unsigned char* from, const unsigned char* to, unsigned char value) {
@@ -106,10 +105,10 @@ const char* damage(unsigned char* block, const Record& record) {
   const Extent extent = extent_of(block, record);
   const unsigned char* const end = block + record.size;
   const unsigned char* const last = extent.plain + extent.room;
-  if (!is_filled(end, std::min(last, end + page_bytes), tail_poison)) {
+  if (!is_filled(end, std::min(last, end + base::page_size()), tail_poison)) {
     return "something was written behind the end of a block";
   }
-  const std::size_t before = std::min<std::size_t>(record.lead, page_bytes);
+  const std::size_t before = std::min<std::size_t>(record.lead, base::page_size());
   if (!is_filled(block - before, block, tail_poison)) {
     return "something was written before the beginning of a block";
   }
@@ -118,19 +117,19 @@ const char* damage(unsigned char* block, const Record& record) {
 
 // A block of its own pages, as near to the guard page behind it as its alignment allows.
 unsigned char* allocate_guarded(std::size_t alignment, std::size_t size, Record* known) {
-  const std::size_t pages = std::max(round_up(size, page_bytes), 2 * page_bytes);  // more than a slab's block
-  auto* const plain =
-      static_cast<unsigned char*>(by_plain_aligned_alloc(std::max(alignment, page_bytes), pages + page_bytes));
+  const std::size_t page = base::page_size();
+  const std::size_t pages = std::max(round_up(size, page), 2 * page);  // more than a slab's block
+  auto* const plain = static_cast<unsigned char*>(by_plain_aligned_alloc(std::max(alignment, page), pages + page));
   if (plain == nullptr) {
     return nullptr;
   }
   const std::size_t lead = (pages - size) & ~(alignment - 1);
   unsigned char* const block = plain + lead;
-  std::memset(block - std::min(lead, page_bytes), tail_poison, std::min(lead, page_bytes));
+  std::memset(block - std::min(lead, page), tail_poison, std::min(lead, page));
   std::memset(block + size, tail_poison, pages - lead - size);
   known->lead = static_cast<std::uint32_t>(lead);
   known->guarded = 1;
-  if (access_fails() || !base::protect_pages(plain + pages, page_bytes)) {
+  if (access_fails() || !base::protect_pages(plain + pages, page)) {
     by_plain_free(plain);
     known->lead = known->guarded = 0;
     return nullptr;
@@ -145,7 +144,7 @@ unsigned char* allocate_unguarded(ThreadHeap* own, std::size_t alignment, std::s
                      : by_plain_heap_aligned_alloc(reinterpret_cast<by_arena*>(own), alignment, bytes));
   if (block != nullptr) {
     const std::size_t room = by_plain_usable_size(block);
-    std::memset(block + size, tail_poison, std::min(room - size, page_bytes));
+    std::memset(block + size, tail_poison, std::min(room - size, base::page_size()));
   }
   return block;
 }
@@ -180,7 +179,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   const int saved = errno;
   known.size = size;
   known.allocated_at = take_stack();
-  known.allocated_by = static_cast<std::uint32_t>(gettid());
+  known.allocated_by = static_cast<std::uint32_t>(base::thread_id());
   known.arena = own == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(own->index);
   std::memset(block, fresh_poison, std::min(size, most_poisoned));
   write_record(block, known);
@@ -269,10 +268,10 @@ void deallocate(void* pointer, const char* doing) {
     report_not_live(doing, pointer);
   }
   record.freed_at = stack;
-  record.freed_by = static_cast<std::uint32_t>(gettid());
+  record.freed_by = static_cast<std::uint32_t>(base::thread_id());
   Waiting waiting{extent.plain, block, known.size, 0, true, known.arena != 0};
   if (known.guarded != 0) {
-    waiting.guarded_bytes = extent.room + page_bytes;
+    waiting.guarded_bytes = extent.room + base::page_size();
     const bool taken_away = !access_fails() && base::protect_pages(extent.plain, extent.room);
     // A refusal may have come when a part was taken away.
     waiting.poisoned = !taken_away && base::commit_pages(extent.plain, extent.room);
@@ -323,7 +322,7 @@ void destroy(by_arena* heap) {
         if (arena_of(block) == static_cast<ThreadHeap*>(context)->index) {
           Record& record = record_of(block);
           record.freed_at = take_stack();
-          record.freed_by = static_cast<std::uint32_t>(gettid());
+          record.freed_by = static_cast<std::uint32_t>(base::thread_id());
           mark_freed(block);
         }
       },

@@ -23,8 +23,8 @@ const void* address_of(std::size_t unit) { return region.base + unit * block_ali
 
 bool start_blocks() {
   const std::size_t units = region.most_bytes / block_alignment;
-  records = static_cast<Record*>(base::reserve_pages(units * sizeof(Record), page_bytes));
-  live = static_cast<Word*>(base::reserve_pages(units / 8, page_bytes));
+  records = static_cast<Record*>(base::reserve_pages(units * sizeof(Record)));
+  live = static_cast<Word*>(base::reserve_pages(units / 8));
   return records != nullptr && live != nullptr;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/pages.hpp"
+#include "base/process.hpp"
 #include "base/stack.hpp"
 #include "heap/atomic.hpp"
 #include "heap/fault.hpp"
@@ -94,8 +95,7 @@ void start_stacks() {
   if (wanted != nullptr && std::strcmp(wanted, "0") == 0) {
     return;
   }
-  auto* const entries =
-      static_cast<Entry*>(base::reserve_pages((sizeof(Entry) * stacks + 4095) & ~std::size_t{4095}, 4096));
+  auto* const entries = static_cast<Entry*>(base::reserve_pages(sizeof(Entry) * stacks));
   if (entries != nullptr) {
     void* frames[2];
     base::capture_stack(frames, 2);

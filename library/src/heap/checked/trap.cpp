@@ -1,9 +1,8 @@
 #include "heap/checked/trap.hpp"
 
-#include <signal.h>
-
 #include <cstddef>
 
+#include "base/process.hpp"
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
 #include "heap/checked/report.hpp"
@@ -12,15 +11,9 @@
 namespace blockyard::heap::checked {
 namespace {
 
-struct sigaction before {};
+bool is_ours(const void* address) { return region.contains(address); }
 
-void on_fault(int number, siginfo_t* facts, void*) {
-  // Whatever comes of this, a second fault must not come back here.
-  sigaction(number, &before, nullptr);
-  const void* const address = facts->si_addr;
-  if (facts->si_code != SEGV_ACCERR || !region.contains(address)) {
-    return;  // the same instruction faults again, and meets what was there before
-  }
+void report_access(const void* address) {
   if (const void* const block = live_before(address); block != nullptr) {
     const Record& record = record_of(block);
     const auto* const plain = static_cast<const char*>(block) - record.lead;
@@ -29,8 +22,7 @@ void on_fault(int number, siginfo_t* facts, void*) {
     }
   }
   // A freed guarded block begins somewhere before, on this page or one of its pages.
-  const auto* unit = static_cast<const char*>(region.page_address(region.page_of(address))) +
-                     (region.offset_of(address) % page_bytes) / block_alignment * block_alignment;
+  const auto* unit = static_cast<const char*>(address) - region.offset_of(address) % block_alignment;
   for (std::size_t looked = 0; looked < std::size_t{1} << 16 && unit > region.base; ++looked, unit -= block_alignment) {
     const Record& record = record_of(unit);
     if (record.freed_by != 0 && record.guarded != 0) {
@@ -42,12 +34,6 @@ void on_fault(int number, siginfo_t* facts, void*) {
 
 }  // namespace
 
-void start_trap() {
-  struct sigaction ours {};
-  ours.sa_sigaction = on_fault;
-  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-  sigemptyset(&ours.sa_mask);
-  sigaction(SIGSEGV, &ours, &before);
-}
+void start_trap() { base::report_forbidden_accesses(is_ours, report_access); }
 
 }  // namespace blockyard::heap::checked

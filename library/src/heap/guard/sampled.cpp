@@ -1,8 +1,5 @@
 #include "heap/guard/sampled.hpp"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,6 +8,7 @@
 #include <cstring>
 
 #include "base/pages.hpp"
+#include "base/process.hpp"
 #include "base/stack.hpp"
 #include "heap/atomic.hpp"
 #include "heap/fault.hpp"
@@ -20,14 +18,13 @@
 namespace blockyard::heap::guard {
 
 constinit char* sampled_pages = nullptr;  // the first is a guard page
+constinit std::size_t sampled_area = 0;
 constinit thread_local std::uint32_t until_sample __attribute__((tls_model("initial-exec"))) = 1;
 
 namespace {
 
 constexpr std::size_t slot_count = small_samples + large_samples;
 constexpr std::size_t stack_depth = 12;
-constexpr std::size_t small_slot = 2 * page_bytes;  // its page, and the one behind it that nobody may touch
-constexpr std::size_t large_slot = large_sample + page_bytes;
 constexpr unsigned char fill_byte = 0xFA;
 constexpr std::size_t filled = 64;  // bytes before a block; behind it all to the end of its page
 
@@ -53,21 +50,26 @@ constinit Atomic<std::uint32_t> next_large_slot{0};
 constinit Atomic<bool> stacks_ready{false};
 constinit thread_local bool is_taking_stack __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local std::uint32_t chance __attribute__((tls_model("initial-exec"))) = 0;
-struct sigaction before {};
+
+std::size_t small_slot() { return 2 * base::page_size(); }  // its page, and the one behind it that nobody may touch
+std::size_t large_slot() { return large_sample + base::page_size(); }
 
 // The end of a slot's pages: there begins the page that nobody may touch.
 char* end_of_slot(std::size_t slot) {
-  char* const first = sampled_pages + page_bytes;
-  return slot < small_samples ? first + slot * small_slot + page_bytes
-                              : first + small_samples * small_slot + (slot - small_samples) * large_slot + large_sample;
+  char* const first = sampled_pages + base::page_size();
+  return slot < small_samples
+             ? first + slot * small_slot() + base::page_size()
+             : first + small_samples * small_slot() + (slot - small_samples) * large_slot() + large_sample;
 }
 std::size_t slot_of(const void* pointer) {
-  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - (sampled_pages + page_bytes));
-  return offset < small_samples * small_slot ? offset / small_slot
-                                             : small_samples + (offset - small_samples * small_slot) / large_slot;
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - (sampled_pages + base::page_size()));
+  return offset < small_samples * small_slot() ? offset / small_slot()
+                                               : small_samples + (offset - small_samples * small_slot()) / large_slot();
 }
 // A block's pages are the last of its slot.
-std::size_t bytes_of_pages(std::size_t size) { return (size + page_bytes - 1) / page_bytes * page_bytes; }
+std::size_t bytes_of_pages(std::size_t size) {
+  return (size + base::page_size() - 1) / base::page_size() * base::page_size();
+}
 
 // Marsaglia's xorshift, seeded by the thread.
 std::uint32_t draw() {
@@ -78,7 +80,7 @@ std::uint32_t draw() {
 }
 
 void note(Moment* moment) {
-  moment->thread = static_cast<int>(gettid());
+  moment->thread = base::thread_id();
   moment->frames = 0;
   if (stacks_ready.load(std::memory_order_relaxed) && !is_taking_stack) {
     is_taking_stack = true;  // the unwinder may allocate
@@ -88,7 +90,7 @@ void note(Moment* moment) {
 }
 
 [[noreturn]] void report(const char* what, const void* pointer, const Slot& slot) {
-  say("blockyard: %s: %p\n  by thread %d, at\n", what, pointer, static_cast<int>(gettid()));
+  say("blockyard: %s: %p\n  by thread %d, at\n", what, pointer, base::thread_id());
   if (!say_stack()) {
     std::abort();
   }
@@ -122,28 +124,9 @@ bool holds_fill(const char* from, const char* to) {
   return std::all_of(from, to, [](char byte) { return static_cast<unsigned char>(byte) == fill_byte; });
 }
 
-// What would have happened without us. A handler of the program's stays behind ours, which goes on watching.
-void pass_on(int number, siginfo_t* facts, void* context) {
-  if ((before.sa_flags & SA_SIGINFO) != 0) {
-    before.sa_sigaction(number, facts, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(number);
-  } else if (facts->si_code > 0) {
-    sigaction(number, &before, nullptr);  // the same instruction faults again, and ends the process
-  } else if (before.sa_handler == SIG_DFL) {
-    sigaction(number, &before, nullptr);
-    raise(number);  // a signal that was sent comes once
-  }
-}
-
-void on_fault(int number, siginfo_t* facts, void* context) {
-  const auto* const address = static_cast<const char*>(facts->si_addr);
-  if (facts->si_code != SEGV_ACCERR || !is_sampled(address)) {
-    pass_on(number, facts, context);
-    return;
-  }
-  sigaction(number, &before, nullptr);  // a fault of the report's must not come back here
-  const bool before_all = address < sampled_pages + page_bytes;
+void report_access(const void* pointer) {
+  const auto* const address = static_cast<const char*>(pointer);
+  const bool before_all = address < sampled_pages + base::page_size();
   const std::size_t ahead = before_all ? 0 : slot_of(address);
   if (!before_all && address < end_of_slot(ahead)) {
     const Slot& slot = slots[ahead];
@@ -156,7 +139,7 @@ void on_fault(int number, siginfo_t* facts, void* context) {
   }
   // A page between two slots: it was the nearer one's block, or that of the only one in use.
   const std::size_t behind = before_all ? 0 : std::min(ahead + 1, slot_count - 1);
-  const bool near_ahead = static_cast<std::size_t>(address - sampled_pages) % page_bytes < page_bytes / 2;
+  const bool near_ahead = static_cast<std::size_t>(address - sampled_pages) % base::page_size() < base::page_size() / 2;
   if (slots[ahead].block != nullptr && !before_all &&
       (near_ahead || slots[behind].block == nullptr || ahead == behind)) {
     report("something beyond the end of a block was touched", address, slots[ahead]);
@@ -167,7 +150,8 @@ void on_fault(int number, siginfo_t* facts, void* context) {
 }  // namespace
 
 bool start_sampled() {
-  sampled_pages = static_cast<char*>(base::reserve_space(sampled_area, page_bytes));
+  sampled_area = base::page_size() + small_samples * small_slot() + large_samples * large_slot();
+  sampled_pages = static_cast<char*>(base::reserve_space(sampled_area, base::page_size()));
   return sampled_pages != nullptr;
 }
 
@@ -175,11 +159,7 @@ void start_trap() {
   std::array<void*, 2> frames;
   static_cast<void>(base::capture_stack(frames.data(), frames.size()));  // loads the unwinder
   stacks_ready.store(true, std::memory_order_relaxed);
-  struct sigaction ours {};
-  ours.sa_sigaction = on_fault;
-  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-  sigemptyset(&ours.sa_mask);
-  sigaction(SIGSEGV, &ours, &before);
+  base::report_forbidden_accesses(is_sampled, report_access);
 }
 
 bool draw_sample() {
@@ -201,10 +181,10 @@ bool draw_sample() {
 }
 
 void* allocate_sampled(std::size_t size, std::size_t alignment) {
-  if (size > large_sample || alignment > page_bytes || is_taking_stack) {
+  if (size > large_sample || alignment > base::page_size() || is_taking_stack) {
     return nullptr;
   }
-  const bool is_large = size > page_bytes;
+  const bool is_large = size > base::page_size();
   Atomic<std::uint32_t>& next = is_large ? next_large_slot : next_slot;
   constexpr std::uint32_t tries = 4;
   for (std::uint32_t turn = 0; turn < tries; ++turn) {
@@ -223,7 +203,7 @@ void* allocate_sampled(std::size_t size, std::size_t alignment) {
       slot.state.store(seen, std::memory_order_release);
       return nullptr;
     }
-    char* block = end - page_bytes;  // of no bytes: nobody may touch it
+    char* block = end - base::page_size();  // of no bytes: nobody may touch it
     if (bytes != 0) {
       // At the end of its pages, where most go wrong, or at their beginning.
       const bool at_end = draw() % 4 != 0;
@@ -261,7 +241,7 @@ void free_sampled(void* pointer) {
   }
   note(&slot.released);
   // Where the system refuses, a touch goes unnoticed.
-  if (bytes > page_bytes) {
+  if (bytes > base::page_size()) {
     static_cast<void>(base::discard_pages(end - bytes, bytes));
   }
   if (bytes != 0) {

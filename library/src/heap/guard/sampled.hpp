@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "pages/region.hpp"
-
 namespace blockyard::heap::guard {
 
 /// Readies the pages; false: there is no address space.
@@ -33,9 +31,8 @@ void* allocate_sampled(std::size_t size, std::size_t alignment);
 inline constexpr std::size_t small_samples = 128;
 inline constexpr std::size_t large_samples = 16;
 inline constexpr std::size_t large_sample = std::size_t{512} << 10;
-inline constexpr std::size_t sampled_area =
-    page_bytes + small_samples * 2 * page_bytes + large_samples * (large_sample + page_bytes);
 extern char* sampled_pages;
+extern std::size_t sampled_area;
 inline bool is_sampled(const void* pointer) {
   return static_cast<std::size_t>(static_cast<const char*>(pointer) - sampled_pages) < sampled_area;
 }

@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "base/pages.hpp"
 #include "blockyard/heap.h"
 
 #define BY_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
-std::size_t page_size() { return 4096; }
 
 }  // namespace
 
@@ -65,16 +65,16 @@ BY_EXPORT int posix_memalign(void** place, size_t alignment, size_t size) {
   return 0;
 }
 
-BY_EXPORT void* valloc(size_t size) { return by_aligned_alloc(page_size(), size); }
+BY_EXPORT void* valloc(size_t size) { return by_aligned_alloc(blockyard::base::page_size(), size); }
 
 BY_EXPORT void* pvalloc(size_t size) {
   std::size_t rounded = 0;
-  if (__builtin_add_overflow(size, page_size() - 1, &rounded)) {
+  if (__builtin_add_overflow(size, blockyard::base::page_size() - 1, &rounded)) {
     errno = ENOMEM;
     return nullptr;
   }
-  rounded &= ~(page_size() - 1);
-  return by_aligned_alloc(page_size(), rounded == 0 ? page_size() : rounded);
+  rounded &= ~(blockyard::base::page_size() - 1);
+  return by_aligned_alloc(blockyard::base::page_size(), rounded == 0 ? blockyard::base::page_size() : rounded);
 }
 
 BY_EXPORT void cfree(void* block) { by_free(block); }

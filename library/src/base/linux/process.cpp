@@ -1,0 +1,100 @@
+#include "base/process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace blockyard::base {
+
+namespace {
+
+bool (*is_reported)(const void* address) = nullptr;
+void (*report_access)(const void* address) = nullptr;
+struct sigaction before {};
+
+// What would have happened without us. A handler of the program's stays behind ours, which goes on watching.
+void pass_on(int number, siginfo_t* facts, void* context) {
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(number, facts, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
+  } else if (facts->si_code > 0) {
+    sigaction(number, &before, nullptr);  // the same instruction faults again, and ends the process
+  } else if (before.sa_handler == SIG_DFL) {
+    sigaction(number, &before, nullptr);
+    raise(number);  // a signal that was sent comes once
+  }
+}
+
+void on_fault(int number, siginfo_t* facts, void* context) {
+  if (facts->si_code != SEGV_ACCERR || !is_reported(facts->si_addr)) {
+    pass_on(number, facts, context);
+    return;
+  }
+  sigaction(number, &before, nullptr);  // a fault of the report's must not come back here
+  report_access(facts->si_addr);
+}
+
+}  // namespace
+
+int process_id() { return static_cast<int>(syscall(SYS_getpid)); }
+
+int thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
+
+unsigned threads_of_process() {
+  constexpr int fields_between = 17;  // the name's end is the 2nd field's, the threads are the 20th
+  const int saved = errno;
+  char text[1024] = {};
+  const long file = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    syscall(SYS_read, file, text, sizeof text - 1);
+    syscall(SYS_close, file);
+  }
+  errno = saved;
+  const char* at = std::strrchr(text, ')');
+  for (int field = 0; at != nullptr && field <= fields_between; ++field) {
+    at = std::strchr(at + 1, ' ');
+  }
+  unsigned threads = 0;
+  for (; at != nullptr && at[1] >= '0' && at[1] <= '9'; ++at) {
+    threads = threads * 10 + static_cast<unsigned>(at[1] - '0');
+  }
+  return threads;
+}
+
+// The C library's function may be the program's own, which allocates, as bash's.
+const char* environment(const char* name) {
+  const std::size_t length = std::strlen(name);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
+      return *entry + length + 1;
+    }
+  }
+  return nullptr;
+}
+
+// They come with every process from the kernel: no system call, no file.
+std::array<std::uint64_t, 2> random_words() {
+  std::array<std::uint64_t, 2> words{};
+  if (const auto* const bytes = reinterpret_cast<const void*>(getauxval(AT_RANDOM)); bytes != nullptr) {
+    std::memcpy(words.data(), bytes, sizeof words);
+  }
+  return words;
+}
+
+void report_forbidden_accesses(bool (*is_ours)(const void* address), void (*report)(const void* address)) {
+  is_reported = is_ours;
+  report_access = report;
+  struct sigaction ours {};
+  ours.sa_sigaction = on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGSEGV, &ours, &before);
+}
+
+}  // namespace blockyard::base
