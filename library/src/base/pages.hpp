@@ -14,16 +14,16 @@ namespace blockyard::base {
 std::size_t page_size();
 inline constexpr std::size_t largest_page = std::size_t{64} << 10;
 
-/// Reserves readable and writable zeroed memory at a multiple of a page and of `alignment`, a power of two, and populates
+/// Reserves readable and writable zeroed memory at a multiple of a page and of `alignment`, a power of two. Populates
 /// none of it. Null when the address space or RLIMIT_AS does not allow it. One to three system calls.
 void* reserve_pages(std::size_t bytes, std::size_t alignment = 1);
 
-/// An address at a multiple of `alignment`, a power of two of at least a page, with `bytes` of free address space behind
-/// it, where the system places other mappings last. Null when there is no such address. Under a limit it may be taken.
-/// It is only a place to try reserve_pages_at at: nothing is reserved. Two to seven system calls.
+/// An address at a multiple of `alignment`, a power of two of at least a page, with `bytes` of free address space
+/// behind it, where the system places other mappings last. Null when there is no such address. Under a limit it may be
+/// taken. It is only a place to try reserve_pages_at at: nothing is reserved. Two to seven system calls.
 void* find_free_space(std::size_t bytes, std::size_t alignment);
 
-/// As reserve_pages, at exactly this address, a page's. False, with nothing changed, when something else is mapped there, or when
+/// As reserve_pages, at exactly this page. False, with nothing changed, when something else is mapped there, or when
 /// the limits of the process do not allow it. One to two system calls.
 bool reserve_pages_at(void* place, std::size_t bytes);
 
