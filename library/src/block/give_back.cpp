@@ -6,6 +6,7 @@
 
 #include "base/background_thread.hpp"
 #include "base/pages.hpp"
+#include "base/process.hpp"
 #include "block/pool.hpp"
 #include "block/watch.hpp"
 
