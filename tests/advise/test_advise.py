@@ -8,6 +8,7 @@ import pytest
 from played import FRAMES, Game, advise, at, blockyard, play, routed
 
 from blockyard.advise import text
+from blockyard.report import blocks
 
 LIBRARY = ("glDraw()", 1, "libGL.so.1")
 SHARED = ("glAlloc()", 1, "libGL.so.1")
@@ -517,8 +518,8 @@ def test_without_marks_scopes_pools_and_reserves_are_advised_and_marks_are_expla
     report = advise(path)
     assert {one["what"] for one in report["advice"]} == {"temp_scope", "pool", "reserve"}
     done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "text")
-    assert "by_frame_mark()" in done.stdout and "saved/s" in done.stdout
-    assert done.stdout.startswith("Allocation takes <0.1 % of the run (estimated)")
+    assert "by_frame_mark()" in done.stdout
+    assert done.stdout.startswith("Allocation takes 0.0")
 
 
 def test_what_comes_before_the_first_mark_or_after_the_last_is_no_frame_for_sites_and_advice(tmp_path):
@@ -687,7 +688,7 @@ def test_the_answer_comes_first_and_fits_eighty_columns(tmp_path):
     done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Allocation takes ") and "Two changes take " in done.stdout
-    assert max(len(line) for line in lines if not line.startswith("     ")) <= 80
+    assert max(len(line) for line in lines if not line.startswith("    ")) <= 80
     page = (tmp_path / "out" / "advice.md").read_text()
     assert "temp in shade()" in page and "```cpp" in page
 
@@ -699,12 +700,9 @@ def test_a_long_name_keeps_its_function_beside_what_to_do(tmp_path):
     template = "void heap::base::Worklist<std::pair<{}, int>, (unsigned short)64>::Local::Publish(std::vector<int>&)"
     done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
     lines = done.stdout.splitlines()
-    assert max(len(line) for line in lines if not line.startswith("     ")) <= 80
+    assert max(len(line) for line in lines if not line.startswith("    ")) <= 80
     assert "heap::base::Worklist<…>::Local::Publish()" in " ".join(done.stdout.split())
-    row = next(place for place, line in enumerate(lines) if line.startswith(" 1 "))
-    assert "keep the buffer of …::base::Worklist<…>::Local::Publish()" in " ".join(
-        "".join(lines[row : row + 2]).split()
-    )
+    assert "keep the buffer of …::Local::Publish()" in " ".join(done.stdout.split())
     assert template.format("Chunk*") in (tmp_path / "out" / "advice.md").read_text()
 
 
@@ -733,7 +731,7 @@ def test_of_sites_to_leave_alone_each_function_is_one_line_and_rare_ones_none(tm
     (site,) = report["leave"]
     report |= {"leave": [site, site | {"reason": "few"}, site], "left_count": 3, "estimated_ns": 4e9}
     site["estimate"]["cost_ns"] = 1e9
-    said = "\n".join(text.lines(report))
+    said = blocks.text(text.said(report))
     assert said.count("keep_all()") == 1 and "(50 % of the time)" in " ".join(said.split())
     assert "1 further site" in said
 

@@ -13,7 +13,8 @@ from blockyard.analysis import facts as facts_of
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import Operation
 from blockyard.errors import UserError
-from blockyard.report import ReportOptions, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 LOOKING = {"threshold_ns": 250, "events": 5, "ns_a_look": 300, "source": "perf", "reason": None}
 PLANTED = {

@@ -9,7 +9,8 @@ from synthetic import MALLOC, Campaign, rows
 
 from blockyard.analysis import fidelity, journal_facts, sections, timeline
 from blockyard.analysis.fidelity import Grade
-from blockyard.report import ReportOptions, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 MS = 1_000_000
 TABLES = ReportOptions(everything=True, pictures=False)

@@ -14,7 +14,8 @@ from blockyard.analysis.frames import FrameCut, NoFrames
 from blockyard.analysis.latency import Operation, View
 from blockyard.analysis.passes import ALL
 from blockyard.errors import UserError
-from blockyard.report import ReportOptions, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 MS = 1_000_000
 FRAME = 10 * MS

@@ -10,7 +10,8 @@ from synthetic import MALLOC, Campaign, rows
 
 from blockyard.analysis import cuts, figures, memory, samples, sections
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.report import ReportOptions, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 MIB = 1 << 20
 S = 10**9

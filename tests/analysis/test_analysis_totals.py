@@ -9,7 +9,8 @@ from synthetic import FREE, MALLOC, Campaign, rows
 
 from blockyard.analysis import cuts, figures, sections, worst_frames
 from blockyard.analysis.latency import View
-from blockyard.report import ReportOptions, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 MS = 1_000_000
 

@@ -10,7 +10,8 @@ from synthetic import FREE, MALLOC, REALLOC, Campaign, latencies, lifelike, rows
 
 from blockyard.analysis.distribution import SATURATED
 from blockyard.errors import UserError
-from blockyard.report import ReportOptions, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 NONE = 4294967295
 CSV = ReportOptions(everything=True, pictures=False, allocations_csv=True)

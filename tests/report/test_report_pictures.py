@@ -14,7 +14,9 @@ from synthetic import LOOKING, Campaign, latencies, lifelike, lifelike_campaign
 
 from blockyard.analysis.latency import View
 from blockyard.analysis.phases import Phase, Phases
-from blockyard.report import ReportOptions, build, curves, frame_pictures, scatter, style
+from blockyard.report import curves, frame_pictures, scatter, style
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 SPIKE_EVENT = 30_000
 

@@ -13,7 +13,8 @@ from synthetic import FREE, LOOKING, MALLOC, Campaign, rows
 from blockyard import native
 from blockyard.analysis.samples import BLOCK
 from blockyard.errors import UserError
-from blockyard.report import ReportOptions, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions
 
 TABLES = ReportOptions(pictures=False, recorded_with="quick")
 EVERYTHING = ReportOptions(pictures=False, recorded_with="quick", everything=True, samples_parquet=False)

@@ -25,7 +25,8 @@ from synthetic import (
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
-from blockyard.report import ReportOptions, ReportResult, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions, ReportResult
 
 TABLES = ReportOptions(everything=True, pictures=False)
 

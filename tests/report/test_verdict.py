@@ -12,7 +12,8 @@ from synthetic import FREE, LOOKING, Campaign
 
 from blockyard.analysis.passes import ROW
 from blockyard.errors import UserError
-from blockyard.report import ReportOptions, ReportResult, build
+from blockyard.report.builder import build
+from blockyard.report.options import ReportOptions, ReportResult
 
 FRAMES, MALLOCS = 60, 200
 TABLES = ReportOptions(pictures=False)

@@ -62,15 +62,6 @@ def without_symbols(modules: Sequence[str], journal: str | os.PathLike) -> str:
     return " ".join(said)
 
 
-def percent(part: float, whole: float) -> str:
-    if not whole:
-        return "-"
-    share = 100 * part / whole
-    if 0 < share < 0.05:
-        return "<0.1 %"
-    return f"{share:.0f} %" if share >= 9.95 or not share else f"{share:.1f} %"
-
-
 grouping = click.option(
     "--by", type=click.Choice(BY), default="function", show_default=True, help="What makes allocations one site."
 )

@@ -1,28 +1,30 @@
-"""Advice in words, answers first, at eighty columns."""
+"""Advice in words, answers first: for the terminal, and as a page for a pull request or a wiki."""
 
 import os
-import textwrap
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from blockyard.advise import code
 from blockyard.advise.worth import worth
 from blockyard.analysis import noise
 from blockyard.counted import counted, listed
-from blockyard.durations import duration, moment, span
+from blockyard.durations import moment, span
 from blockyard.function_names import shortened, spoken
-from blockyard.sites_tool import is_nameless, percent, without_symbols
-from blockyard.sizes import size
+from blockyard.report import blocks, units
+from blockyard.report.blocks import Block, Bullets, Code, Heading, Paragraph
+from blockyard.report.table import Cell, Column, Row, Table, Unit
+from blockyard.sites_tool import is_nameless, without_symbols
 
-_WIDTH = 80
 _IN_ANSWER = 3
-_ROWS = 20
 _DETAILS = 5
 _LEFT = 12
 _EXAMPLES = 3
 _FUNCTIONS = 5
 """So many of a stack tell it."""
 _LONGEST_NAME = 60
+_BESIDE = 30
+"""Of a name beside figures."""
 _LEAST_STAKE = 0.01
 """Less of a frame and of the run is not worth a programmer's day."""
 
@@ -40,19 +42,32 @@ _MEASURED = {
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
-def lines(report: dict[str, Any]) -> list[str]:
-    """The answer, a table, then what is behind each row."""
-    said = _wrapped(answer(report))
+def page(report: dict[str, Any]) -> str:
+    """advice.md."""
+    return blocks.markdown([Heading("What to change"), *said(report, everything=True)], Path())
+
+
+def said(report: dict[str, Any], everything: bool = False) -> list[Block]:
+    """The answer, a table, then what is behind each row: of all rows, or of the first."""
+    found: list[Block] = [Paragraph(answer(report))]
     if report["advice"]:
-        said += ["", *table(report), "", *_wrapped(_explained(report))]
+        found.append(_table(report))
     if report.get("measured"):
-        said += ["", *measured(report)]
-    for advice in report["advice"][:_DETAILS]:
-        said += ["", *_item(report, advice)]
-    if len(report["advice"]) > _DETAILS:
-        said += ["", "advice.md has the code and the evidence of the others."]
-    said += [*_left(report), "", *remarks(report)]
-    return said
+        found.append(measured(report))
+    for advice in report["advice"][: None if everything else _DETAILS]:
+        where = place(advice["where"])
+        title = f"{advice['id']}. {change(advice)}"
+        found.append(Heading(title, 2) if everything else Heading(f"{title}  {where}".rstrip(), 3))
+        if everything:
+            found.append(Paragraph(f"In `{advice['where']['function']}`" + (f", {where}." if where else ".")))
+        found += [Bullets(evidence(report, advice)), Code(code.native(advice), "c" if code.is_c(advice) else "cpp")]
+        if report["dotnet"]:
+            found.append(Code(code.csharp(advice), "csharp"))
+    if len(report["advice"]) > _DETAILS and not everything:
+        found.append(Paragraph("advice.md has the code and the evidence of the others."))
+    if left := _left(report, everything):
+        found += [Heading("Leave alone", 2 if everything else 3), Bullets(left)]
+    return [*found, *([Heading("How far to trust it", 2)] if everything else []), *map(Paragraph, remarks(report))]
 
 
 def answer(report: dict[str, Any]) -> str:
@@ -72,8 +87,8 @@ def _stake(report: dict[str, Any]) -> str:
         worst = plain["worst_ns"]["value"] if report["marked_frames"] and plain["worst_ns"] else 0
     of_run = spent / 1e9 / seconds if seconds else 0.0
     of_frame = worst * report["fps"] / 1e9
-    shares = [f"{percent(of_frame, 1)} of the worst frame at {report['fps']:g} per second"] if worst else []
-    shares += [f"{percent(of_run, 1)} of the run"] if seconds else []
+    shares = [f"{units.share(of_frame)} of the worst frame at {report['fps']:g} per second"] if worst else []
+    shares += [f"{units.share(of_run)} of the run"] if seconds else []
     if not shares:
         return ""
     nothing = ": nothing to gain here" if max(of_run, of_frame) < _LEAST_STAKE else ""
@@ -88,7 +103,7 @@ def _what_to_change(report: dict[str, Any]) -> str:
         return said
     best = report["advice"][:_IN_ANSWER]
     saved, whole, out_of = _gained(report, best)
-    return f"{_changes(len(best))} {percent(saved, whole)} of the allocator time out of {out_of}: {_names(best)}."
+    return f"{_changes(len(best))} {units.share(saved, whole)} of the allocator time out of {out_of}: {_names(best)}."
 
 
 def _inside(report: dict[str, Any]) -> str:
@@ -97,7 +112,7 @@ def _inside(report: dict[str, Any]) -> str:
     cost = sum(one["cost_ns"] for one in modules)
     if cost < _LEAST_STAKE * report["estimated_ns"] or not cost:
         return ""
-    share = percent(cost, report["estimated_ns"])
+    share = units.share(cost, report["estimated_ns"])
     names = [one["module"] for one in modules[:_IN_ANSWER]]
     more = len(modules) - len(names)
     inside = listed([*names, f"{more} more"] if more else names)
@@ -156,9 +171,9 @@ def _beyond_noise(
         if not noise.apart(*([figure[end] for end in ("value", "low", "high")] for figure in (before, after))):
             continue
         if after["value"] < before["value"]:
-            gains.append((percent(before["value"] - after["value"], before["value"]), out_of))
+            gains.append((units.share(before["value"] - after["value"], before["value"]), out_of))
         else:
-            losses.append((percent(after["value"] - before["value"], before["value"]), out_of))
+            losses.append((units.share(after["value"] - before["value"], before["value"]), out_of))
     return gains, losses
 
 
@@ -173,33 +188,41 @@ def _names(chosen: list[dict[str, Any]]) -> str:
     return listed([*names, f"{more} more"] if more else names)
 
 
-def measured(report: dict[str, Any]) -> list[str]:
+def measured(report: dict[str, Any]) -> Table:
     """A row for the journal as it is, for each measured change, and for all of them."""
     result = report["measured"]
     rows = [("as it is", result["plain"])]
-    rows += [(f"{advice['id']:>2} alone", advice["gain"]) for advice in report["advice"] if advice["gain"]]
+    rows += [(f"{advice['id']} alone", advice["gain"]) for advice in report["advice"] if advice["gain"]]
     if result["together"]:
         rows.append(("together", result["together"]))
-    part = "" if result["from_s"] is None else f", {result['from_s']:.1f} to {result['to_s']:.1f} s"
     by_clock = "" if report["marked_frames"] else f" by the clock ({report['fps']:g} per second)"
-    said = _wrapped(
-        f"Measured by replay on {result['allocator']}{part}: allocator time of frames{by_clock}, with intervals, "
-        f"and of the whole replay, calls of 10 us and more, and memory; {counted(result['repeats'], 'repeat')}."
-    )
-    said.append(f"{'':9}{'p50':>8}{'p99':>9}{'worst':>9}{'interval':>19}{'whole':>9}{'slow':>7}{'memory':>10}")
-    for name, gain in rows:
-        p50, p99 = (duration(gain[one]["value"]) if gain[one] else "-" for one in ("p50_ns", "p99_ns"))
-        worst = gain["worst_ns"]
-        most = duration(worst["value"]) if worst else "-"
-        interval = span(worst["low"], worst["high"]) if worst else ""
-        said.append(
-            f"{name:<9}{p50:>8}{p99:>9}{most:>9}{interval:>19}{duration(gain['timed_ns']['value']):>9}"
-            f"{gain['slow_calls']['value']:>7,.0f}{size(gain['peak_bytes']['value']):>10}"
-        )
     overflowed = sum(route["overflowed"] for route in rows[-1][1]["routes"])
-    if overflowed:
-        said.append(f"{counted(overflowed, 'block')} did not fit their region and came from the heap.")
-    return said
+    lost = [f"{counted(overflowed, 'block')} did not fit their region and came from the heap"] if overflowed else []
+    columns = [
+        *(Column(name, Unit.NS) for name in ("p50", "p99", "worst")),
+        Column("interval"),
+        Column("whole", Unit.NS),
+        Column("slow", Unit.COUNT),
+        Column("memory", Unit.BYTES),
+    ]
+    return Table(
+        f"Measured by replay on {result['allocator']}{_window(result)}",
+        columns,
+        [Row(name, _cells(gain)) for name, gain in rows],
+        notes=[
+            f"p50, p99, worst: allocator time of frames{by_clock}; interval: of the worst; whole: of the replay",
+            f"slow: calls of 10 us and more; {counted(result['repeats'], 'repeat')}",
+            *lost,
+        ],
+        first="",
+    )
+
+
+def _cells(gain: dict[str, Any]) -> list[Cell]:
+    worst = gain["worst_ns"]
+    known = [gain[name] and gain[name]["value"] for name in ("p50_ns", "p99_ns", "worst_ns")]
+    rest = [gain[name]["value"] for name in ("timed_ns", "slow_calls", "peak_bytes")]
+    return [*known, span(worst["low"], worst["high"]) if worst else None, *rest]
 
 
 def _gained(report: dict[str, Any], chosen: list[dict[str, Any]]) -> tuple[float, float, str]:
@@ -234,22 +257,26 @@ def function(where: dict[str, Any], longest: int = _LONGEST_NAME) -> str:
     return shortened(spoken(where["function"]), longest)
 
 
-def table(report: dict[str, Any]) -> list[str]:
-    frames = per_frame(report)
-    head = "saved/frame" if frames else "saved/s"
+def _table(report: dict[str, Any]) -> Table:
     has_worst = bool(report["estimated_worst_frame_ns"])
-    said = [f" # {head:>11}  share {' worst' if has_worst else ''}    memory  change"]
-    for advice in report["advice"][:_ROWS]:
-        saved, worst = advice["estimate"]["saved_ns"], advice["estimate"]["worst_frame_saved_ns"]
-        share = f" {percent(worst, report['estimated_worst_frame_ns']):>6}" if has_worst else ""
-        row = (
-            f"{advice['id']:>2} {duration(saved / periods(report)):>11} "
-            f"{percent(saved, report['estimated_ns']):>6}{share} {size(advice['evidence']['region_bytes']):>9}  "
+    rows = []
+    for advice in report["advice"]:
+        estimate = advice["estimate"]
+        shares = [(estimate["saved_ns"], report["estimated_ns"])]
+        shares += [(estimate["worst_frame_saved_ns"], report["estimated_worst_frame_ns"])] if has_worst else []
+        cells = [part / whole if whole else None for part, whole in shares]
+        saved = estimate["saved_ns"] / periods(report)
+        # A name that does not fit beside what to do is folded.
+        rows.append(
+            Row(str(advice["id"]), [saved, *cells, advice["evidence"]["region_bytes"], change(advice, _BESIDE)])
         )
-        # A name that does not fit beside what to do stands below it.
-        said += _wrapped(change(advice, _WIDTH - len(row)), row, " " * len(row))
-    more = len(report["advice"]) - _ROWS
-    return said + ([f"{counted(more, 'further change')} in advice.json"] if more > 0 else [])
+    columns = [
+        Column(f"saved a\n{'frame' if per_frame(report) else 'second'}", Unit.NS),
+        *(Column(name, Unit.SHARE) for name in ("share", "worst")[: 1 + has_worst]),
+        Column("memory", Unit.BYTES),
+        Column("change"),
+    ]
+    return Table("", columns, rows, notes=_explained(report), first="#")
 
 
 def per_frame(report: dict[str, Any]) -> bool:
@@ -261,26 +288,14 @@ def periods(report: dict[str, Any]) -> float:
     return report["frames"] if per_frame(report) else max(report["duration_ns"] / 1e9, 1e-9)
 
 
-def _explained(report: dict[str, Any]) -> str:
-    worst = ""
-    if report["estimated_worst_frame_ns"]:
-        worst = f", worst: of that of the worst frame that does not load, at {moment(report['worst_frame_ns'])}"
-    return (
-        f"share: of all allocator time{worst}. memory: most that the change holds at once. "
-        "These times are estimates from typical costs of a call, not measurements."
-    )
-
-
-def _item(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
-    where = place(advice["where"])
-    head = f"{advice['id']}. {change(advice)}"
-    said = _wrapped(f"{head}  {where}".rstrip(), indent="   ")
-    for sentence in evidence(report, advice):
-        said += _wrapped(sentence, "   ", "   ")
-    said += [f"     {line}" for line in code.native(advice).splitlines()]
-    if report["dotnet"]:
-        said += ["   In C#:"] + [f"     {line}" for line in code.csharp(advice).splitlines()]
-    return said
+def _explained(report: dict[str, Any]) -> list[str]:
+    worst = f"worst: of that of the worst frame that does not load, at {moment(report['worst_frame_ns'])}"
+    return [
+        "share: of all allocator time",
+        *([worst] if report["estimated_worst_frame_ns"] else []),
+        "memory: most that the change holds at once",
+        "these times are estimates from typical costs of a call, not measurements",
+    ]
 
 
 def place(where: dict[str, Any]) -> str:
@@ -412,11 +427,11 @@ def _on(journal: str, other: dict[str, Any]) -> str:
         return f"{name} has none of these blocks."
     if not other["broken"]:
         return f"{name}: holds for all {counted(blocks, 'block')}."
-    share = percent(other["broken"], blocks)
+    share = units.share(other["broken"], blocks)
     return f"{name} contradicts it: {share} of {blocks:,} blocks; {_examples(other['counterexamples'])}."
 
 
-def _left(report: dict[str, Any]) -> list[str]:
+def _left(report: dict[str, Any], everything: bool) -> list[str]:
     """Near misses one by one; the rest by function. Sites with too few calls to matter only count."""
     near_misses = [site for site in report["leave"] if site["near"]]
     shares: dict[tuple[str, str], float] = {}
@@ -426,38 +441,36 @@ def _left(report: dict[str, Any]) -> list[str]:
             key = (function(site["where"]), site["reason"])
             shares[key] = shares.get(key, 0.0) + site["estimate"]["cost_ns"]
             sites_of[key] += 1
-    said = []
-    shown = near_misses[:_LEFT]
-    for site in shown:
-        said += _wrapped(near(site, f"{function(site['where'])}: almost"), "   ", "     ")
+    shown = near_misses[: None if everything else _LEFT]
+    found = [near(site, f"{function(site['where'])}: almost") for site in shown]
     count = len(shown)
-    for name, reason in sorted(shares, key=lambda one: -shares[one])[: _LEFT - len(shown)]:
+    for name, reason in sorted(shares, key=lambda one: -shares[one])[: max(0, _LEFT - len(shown))]:
         count += sites_of[name, reason]
-        share = percent(shares[name, reason], report["estimated_ns"])
-        said += _wrapped(f"{name}: {_WHY_LEFT[reason]} ({share} of the time).", "   ", "     ")
-    more = report["left_count"] - count
-    if more > 0:
-        listed = len(report["leave"])
-        said += _wrapped(f"{counted(more, 'further site')}, most too rare to matter; advice.json has {listed}.", "   ")
-    return ["", "Leave alone:", *said] if said else []
+        found.append(
+            f"{name}: {_WHY_LEFT[reason]} ({units.share(shares[name, reason], report['estimated_ns'])} of the time)."
+        )
+    if (more := report["left_count"] - count) > 0:
+        rare = f"{counted(more, 'further site')}, most too rare to matter; advice.json has {len(report['leave'])}."
+        found.append(rare)
+    return found
 
 
 def remarks(report: dict[str, Any]) -> list[str]:
     said = []
     if report["halves"]:
-        said += _wrapped(_validation(report["halves"], "Advice from half of this recording, on the other half"))
+        said.append(_validation(report["halves"], "Advice from half of this recording, on the other half"))
     for one in report["on"]:
-        said += _wrapped(_validation(one, f"This advice on {os.path.basename(one['journal'])}"))
+        said.append(_validation(one, f"This advice on {os.path.basename(one['journal'])}"))
     if not report["marked_frames"]:
-        said += _wrapped(
+        said.append(
             "The program marked no frames, so temp, temp job and buffers to keep could not be judged. Call "
             "by_frame_mark() where a frame ends, or record with --frame-symbol."
         )
     if not report["has_names"]:
-        said += _wrapped(f"Addresses have no names yet: 'blockyard names {report['journal']}' finds them.")
+        said.append(f"Addresses have no names yet: 'blockyard names {report['journal']}' finds them.")
     elif nameless := _nameless(report):
-        said += _wrapped(without_symbols(nameless, report["journal"]))
-    return said + [line for note in report["notes"] for line in _wrapped(f"Note: {note}.")]
+        said.append(without_symbols(nameless, report["journal"]))
+    return said + [f"Note: {note}." for note in report["notes"]]
 
 
 def _nameless(report: dict[str, Any]) -> list[str]:
@@ -490,9 +503,3 @@ def _share(part: float | None) -> str:
     if 0.99 < part < 1:
         return f"{min(100 * part, 99.999):.3f} %"
     return f"{100 * part:.3g} %"
-
-
-def _wrapped(text: str, first: str = "", indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from blockyard import journal_tool, native
-from blockyard.advise import markdown
+from blockyard.advise import text as words
 from blockyard.advise.worth import worth
 from blockyard.campaign import document
 from blockyard.errors import UserError
@@ -93,7 +93,7 @@ class Folder:
     def write(self, report: dict[str, Any]) -> None:
         """From now on the folder has its name."""
         whole_text(self.path / REPORT, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-        whole_text(self.path / PAGE, markdown.page(report))
+        whole_text(self.path / PAGE, words.page(report))
         if self.path != self.final:
             self.path.rename(self.final)
             self.path = self.final

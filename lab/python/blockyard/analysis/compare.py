@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from blockyard.analysis import cuts, figures, noise
-from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import TOTAL, WITH_INTERVAL, Operation, Percentile, Sum, View
 from blockyard.analysis.noise import LEAST_REPEATS, UNMOVED, Movement, Verdict
 from blockyard.analysis.pairing import Pair, Pairing, Twins
+from blockyard.durations import Nanoseconds
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 

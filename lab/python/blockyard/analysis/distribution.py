@@ -6,18 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockyard.analysis.latency import Percentile
+from blockyard.durations import Nanoseconds
 
 SATURATED = 4294967295
 """Ticks of a call that took at least that long: the sample's field could hold no more."""
-
-
-@dataclass(frozen=True)
-class Nanoseconds:
-    """A latency; `at_least` when the measurement was saturated. A value of 0 means less than `step`, the clock's."""
-
-    value: float
-    at_least: bool = False
-    step: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ import numpy as np
 
 from blockyard.analysis import frames, noise, passes, samples
 from blockyard.analysis.cuts import Cuts
-from blockyard.analysis.distribution import Distribution, Nanoseconds
+from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.frames import AudioVerdict, FrameSeries, Tails, Verdict
 from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View, paid
 from blockyard.analysis.sections import AllocatorRuns
+from blockyard.durations import Nanoseconds
 from blockyard.errors import UserError
 
 _METRICS = {

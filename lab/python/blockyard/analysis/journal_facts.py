@@ -11,7 +11,6 @@ from blockyard.analysis.passes import FREE, REALLOCATE
 from blockyard.analysis.sections import Section
 from blockyard.analysis.timeline import BIN_NS, Timeline
 
-KINDS = ("malloc", "calloc", "aligned", "free", "realloc")
 _ROWS_AT_ONCE = 1 << 20
 """A journal may be longer than memory: its rows are mapped, and looked at in parts."""
 

@@ -10,6 +10,7 @@ import click
 from blockyard import journal_tool, options
 from blockyard.advise import text, tool
 from blockyard.campaign.prepare import sha256
+from blockyard.report import blocks
 
 _EPILOG = """\b
 Examples:
@@ -99,7 +100,6 @@ def command(
     if as_json:
         journal_tool.print_json(report)
         return
-    for line in text.lines(report):
-        click.echo(line)
+    click.echo(blocks.text(text.said(report)), nl=False)
     if report.get("measured"):
         click.echo(f"\nOn a page, with its events and stacks: blockyard report {shlex.quote(str(output))}")

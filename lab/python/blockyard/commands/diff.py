@@ -1,7 +1,6 @@
 """`blockyard diff`: which sites of a program allocate more than before."""
 
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,14 @@ import click
 from blockyard import files, journal_tool, junit, options, recording_diff, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
-from blockyard.function_names import told_apart
-from blockyard.recording_diff import Change, Difference, Outcome, share
-from blockyard.sizes import size
+from blockyard.recording_diff import Difference, Outcome, share
+from blockyard.report import blocks
+from blockyard.report.blocks import Block, Paragraph
+from blockyard.report.table import Column, Name, Row, Table, Unit, words
 
 GATE_FAILED = 3
-_WIDTH = 80
 _LITTLE = 0.001
-_UNITS = {
+_METRICS = {
     "allocations": "allocations",
     "bytes": "bytes requested",
     "worst-frame": "allocations in the worst frame",
@@ -91,62 +90,60 @@ def command(
     if junit_path is not None:
         printed |= files.export(junit_path, _junit(f"{before} against {after}", found, metric, outcomes))
     if not printed:
-        for line in _lines(found, metric, limit, outcomes):
-            click.echo(line)
+        click.echo(blocks.text(_said(found, metric, limit, outcomes)), nl=False)
     if not all(outcome.passed for outcome in outcomes):
         sys.exit(GATE_FAILED)
 
 
-def _lines(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) -> list[str]:
+def _said(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) -> list[Block]:
     changed = found.ordered(metric)
-    said = [*textwrap.wrap(found.warning, _WIDTH), _answer(found, metric)]
     shown = changed[:limit] if limit else changed
+    fates = [change.word(metric) for change in found.changes]
+    count = ", ".join(f"{fates.count(word):,} {word}" for word in ("appeared", "vanished", "grew", "shrank"))
+    said: list[Block] = [Paragraph(text) for text in (found.warning, _answer(found, metric)) if text]
     if shown:
-        said += ["", f"{'before':>10} {'after':>10} {'change':>9}  {_unit(found, metric)} of"]
-        begins = [_begin(change, metric) for change in shown]
-        names = told_apart([change.name for change in shown], [_WIDTH - len(begin) for begin in begins])
-        for begin, name in zip(begins, names, strict=True):
-            said += textwrap.wrap(name, _WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin))
-    if len(shown) < len(changed):
-        said.append(f"{counted(len(changed) - len(shown), 'more site')} changed; --limit 0 shows all.")
-    words = [change.word(metric) for change in found.changes]
-    count = ", ".join(f"{words.count(word):,} {word}" for word in ("appeared", "vanished", "grew", "shrank"))
-    said += ["", f"{counted(len(words), 'site')}: {count}."]
-    said += [f"Note: {remark}." for remark in found.remarks]
-    for outcome in outcomes:
-        said.append(f"{'passed' if outcome.passed else 'FAILED'}  {outcome.gate.text}: {outcome.reason}")
+        rows = [
+            Row(
+                Name(change.name),
+                [*((side or {}).get(metric) or None for side in (change.before, change.after)), change.moved(metric)],
+            )
+            for change in shown
+        ]
+        columns = [Column("before", _unit(found, metric)), Column("after", _unit(found, metric)), Column("change")]
+        more = len(changed) - len(shown)
+        notes = [f"{counted(more, 'more site')} changed; --limit 0 shows all"] if more else []
+        said.append(Table("", columns, rows, notes=notes, first=_what(found, metric)))
+    said.append(Paragraph(f"{counted(len(fates), 'site')}: {count}."))
+    said += [Paragraph(f"Note: {remark}.") for remark in found.remarks]
+    said += [
+        Paragraph(f"{'passed' if outcome.passed else 'FAILED'}  {outcome.gate.text}: {outcome.reason}")
+        for outcome in outcomes
+    ]
     return said
 
 
-def _unit(found: Difference, metric: str) -> str:
-    return _UNITS[metric] + (" per frame" if found.per_frame and metric in ("allocations", "bytes") else "")
+def _what(found: Difference, metric: str) -> str:
+    return _METRICS[metric] + (" per frame" if found.per_frame and metric in ("allocations", "bytes") else "")
 
 
-def _figure(value: float, metric: str) -> str:
+def _unit(found: Difference, metric: str) -> Unit:
     if metric in ("bytes", "peak", "end"):
-        return size(value)
-    return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:.2f}"
+        return Unit.BYTES
+    return Unit.RATE if found.per_frame and metric == "allocations" else Unit.COUNT
 
 
 def _answer(found: Difference, metric: str) -> str:
     old, new = found.before[metric], found.after[metric]
-    rise = new - old
+    rise, what, unit = new - old, _what(found, metric), _unit(found, metric)
     if not rise:
-        return f"AFTER and BEFORE are equal: {_figure(old, metric)}, {_unit(found, metric)}."
-    figures = f"{_figure(new, metric)} against {_figure(old, metric)}, {_unit(found, metric)}."
+        return f"AFTER and BEFORE are equal: {words(old, unit)}, {what}."
+    figures = f"{words(new, unit)} against {words(old, unit)}, {what}."
     if old and abs(rise) < _LITTLE * old:
         return f"AFTER is within 0.1 % of BEFORE: {figures}"
     word = "more" if rise > 0 else "less"
     percent = share(abs(rise), old).removeprefix("+")
     amount = f"{percent} {word}" if old else word
     return f"AFTER has {amount}: {figures}"
-
-
-def _begin(change: Change, metric: str) -> str:
-    def cell(side: dict[str, float] | None) -> str:
-        return _figure(side[metric], metric) if side and side[metric] else "-"
-
-    return f"{cell(change.before):>10} {cell(change.after):>10} {change.moved(metric):>9}  "
 
 
 def _junit(title: str, found: Difference, metric: str, outcomes: list[Outcome]) -> str:
@@ -157,7 +154,7 @@ def _junit(title: str, found: Difference, metric: str, outcomes: list[Outcome]) 
         junit.judged(suite, outcome.gate.text, outcome.passed, outcome.reason)
     if not outcomes:
         for change in found.ordered(metric):
-            junit.judged(suite, change.name, True, f"{change.moved(metric)} {_unit(found, metric)}")
+            junit.judged(suite, change.name, True, f"{change.moved(metric)} {_what(found, metric)}")
     return document.text()
 
 

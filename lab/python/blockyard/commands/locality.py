@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 
-from blockyard import options, terminal
+from blockyard import options
 from blockyard.errors import UserError
 from blockyard.locality import tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
@@ -75,7 +75,6 @@ def command(
     if given["align"] & (given["align"] - 1):
         raise UserError(f"--align {given['align']} is not a power of two")
     test = Test(**(_STUDY if preset == "study" else given))
-    console = terminal.for_tables()
     errors = Console(stderr=True, highlight=False)
     _refuse_foreign(output, (output / _TABLE).is_file())
     chosen, missing = subjects(options.names(allocators) or (*OURS, "defaults"))
@@ -105,15 +104,8 @@ def command(
         tables.write_table(unfinished / _TABLE, list(rows.values()))
         pictures.draw(unfinished, results, test)
         tables.remove_study_files(output / _TABLE, results)
-    console.print(blocks.terminal([tables.shown(rows.values())]))
-    console.print("Distances, in the order of allocation:")
-    for name, runs in results.items():
-        console.print(f"  {name}: {tables.placement(tables.distances(runs[0], test.size))}", markup=False)
-    if found := tables.ratios(rows):
-        console.print("\nThe study's ratios, and those here of first passes (and of warm ones):")
-    for what, call, study, cold, warm in found:
-        console.print(f"  {what}, {call}: study {study:g}, here {cold:.1f} ({warm:.1f})", markup=False)
-    console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
+    click.echo(blocks.text([tables.shown(rows.values()), tables.placements(results, test.size), *tables.ratios(rows)]))
+    click.echo(f"written to {output}")
 
 
 def _refuse(sentence: str, wrong: Callable[[str], bool]) -> None:
@@ -135,16 +127,8 @@ def _draw(source: Path, output: Path) -> None:
     counts = sorted({len(runs[0].addresses) for runs in results.values()})
     with _filled(output) as unfinished:
         pictures.draw(unfinished, results, f"{' or '.join(map(str, counts))} blocks; from the files in {source.name}")
-    console = Console(highlight=False)
-    for name, (run,) in results.items():
-        count = len(run.addresses)
-        console.print(
-            f"{name}: allocate {run.cold_allocate / count:.1f} ns, free {run.cold_free / count:.1f} ns; "
-            f"{tables.placement(tables.distances(run, 0))}",
-            markup=False,
-            soft_wrap=True,
-        )
-    console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
+    click.echo(blocks.text([tables.times(results), tables.placements(results, 0)]))
+    click.echo(f"written to {output}")
 
 
 def _refuse_file_names(names: Sequence[str]) -> None:

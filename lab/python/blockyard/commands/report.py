@@ -101,7 +101,8 @@ def command(directory: Path, output: Path | None, view: str | None, as_json: boo
         raise UserError(f"--pictures-from {begin:g} is not before --pictures-to {end:g}")
     if not given["pictures"] and (begin is not None or end is not None):
         raise UserError("--pictures-from and --pictures-to zoom pictures, and --no-pictures draws none; leave one out")
-    from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
+    from blockyard.report.builder import build  # here, so that `blockyard --help` need not load them
+    from blockyard.report.options import ReportOptions
 
     given["allocators"] = options.names(given["allocators"])
     if given["samples_parquet"] is None:

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,14 @@ import click
 from blockyard import journal_tool, options, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
-from blockyard.function_names import shortened, told_apart
-from blockyard.sites_tool import is_nameless, name, percent, without_symbols
+from blockyard.function_names import shortened
+from blockyard.report import blocks
+from blockyard.report.blocks import WIDTH, Block, Paragraph
+from blockyard.report.table import Column, Name, Row, Table, Unit
+from blockyard.report.units import rate, share
+from blockyard.sites_tool import is_nameless, name, without_symbols
 from blockyard.sizes import size
 
-_WIDTH = 80
-_LEAST_NAME = 40
-"""A function's name has that much room, however long its module's is: rows are folded."""
 _FRAMES_SHOWN = 12
 _INCOMPLETE_MENTIONED = 0.05
 """A larger share of stacks that do not reach the program's start gets a remark."""
@@ -72,96 +72,107 @@ def command(journal: Path, as_csv: bool, as_json: bool, **given: Any) -> None:
     if as_csv:
         click.echo(_csv(result), nl=False)
         return
-    for line in lines(journal, result, given["by"], given["sort"], given["wrappers"]):
-        click.echo(line)
+    click.echo(blocks.text(said(journal, result, given["by"], given["sort"], given["wrappers"])), nl=False)
 
 
-def lines(journal: Path, result: dict[str, Any], by: str, sort: str, wrappers: bool = False) -> list[str]:
-    """The answer, then a table of two or more lines for each site."""
-    said = [*_wrapped(_answer(result, sort)), ""]
-    said.append("allocations  share     bytes  per frame   at peak    at end  same frame")
-    modules = [_module(site, by) for site in result["sites"]]
-    rooms = [max(_LEAST_NAME, _WIDTH - len(module)) for module in modules]
-    names = told_apart([name(site) for site in result["sites"]], rooms)
-    for site, called, module in zip(result["sites"], names, modules, strict=True):
-        said += textwrap.wrap(called + module, _WIDTH, break_on_hyphens=False)
-        said += _rows(site, result, by)
-    more = result["site_count"] - len(result["sites"])
-    said.append("")
-    if more:
-        said.append(f"{counted(more, 'more site')}; --limit 0 shows all.")
-    said += _remarks(journal, result, wrappers)
-    return said
+def said(journal: Path, result: dict[str, Any], by: str, sort: str, wrappers: bool = False) -> list[Block]:
+    """The answer, a table of the sites, and what to know of them."""
+    return [Paragraph(_answer(result, sort)), _table(result, by), *_remarks(journal, result, wrappers)]
 
 
 def _answer(result: dict[str, Any], sort: str) -> str:
     first, everything = result["sites"][0], result["all"]
-    who = shortened(name(first), _WIDTH)
+    who = shortened(name(first), WIDTH)
     if sort == "bytes":
-        share = percent(first["bytes"], everything["bytes"])
-        return f"{who} requests most bytes: {size(first['bytes'])}, {share} of all."
+        return (
+            f"{who} requests most bytes: {size(first['bytes'])}, {share(first['bytes'], everything['bytes'])} of all."
+        )
     if sort == "frame":
-        share = percent(first["frame_allocations"], everything["frame_allocations"])
-        return f"{who} allocates most within frames: {_per_frame(first, result)} times a frame, {share} of all there."
+        part = share(first["frame_allocations"], everything["frame_allocations"])
+        return (
+            f"{who} allocates most within frames: {rate(_per_frame(first, result))} times a frame, {part} of all there."
+        )
     if sort == "worst-frame":
         return f"{who} has the most allocations in one frame: {first['worst_frame_allocations']:,}."
     if sort == "peak":
-        share = percent(first["peak_bytes"], everything["peak_bytes"])
+        part = share(first["peak_bytes"], everything["peak_bytes"])
         at = f"{result['peak_at_ns'] / 1e9:.2f} s"
-        return f"{who} holds most at the peak ({at}): {size(first['peak_bytes'])}, {share} of all."
+        return f"{who} holds most at the peak ({at}): {size(first['peak_bytes'])}, {part} of all."
     if sort == "end":
         held = f"{counted(first['end_blocks'], 'block')}, {size(first['end_bytes'])}"
-        share = percent(first["end_bytes"], everything["end_bytes"])
+        part = share(first["end_bytes"], everything["end_bytes"])
         what = "holds most when the recording ends" if result["cut_at_end"] else "leaks most"
-        return f"{who} {what}: {held}, {share} of all."
+        return f"{who} {what}: {held}, {part} of all."
     if sort == "same-frame":
-        share = percent(first["freed_same_frame"], first["freed"])
+        part = share(first["freed_same_frame"], first["freed"])
         blocks = counted(first["freed_same_frame"], "block")
-        return f"{who} has most blocks that die in the frame they were born in: {blocks}, {share} of its freed ones."
+        return f"{who} has most blocks that die in the frame they were born in: {blocks}, {part} of its freed ones."
     if sort == "shared" and first["shared_function"]:
         blocks = counted(first["freed_shared"], "block")
         return f"{who} has most blocks that live within one function: {blocks} within {first['shared_function']}."
-    share = percent(first["allocations"], everything["allocations"])
-    return f"{who} allocates most often: {share} of {counted(everything['allocations'], 'allocation')}."
+    part = share(first["allocations"], everything["allocations"])
+    return f"{who} allocates most often: {part} of {counted(everything['allocations'], 'allocation')}."
 
 
-def _per_frame(site: dict[str, Any], result: dict[str, Any]) -> str:
-    if not result["frame_count"]:
-        return "-"
-    count = site["frame_allocations"] / result["frame_count"]
-    return f"{count:,.0f}" if count >= 100 else f"{count:.1f}" if count >= 0.05 or not count else "<0.1"
+def _per_frame(site: dict[str, Any], result: dict[str, Any]) -> float | None:
+    return site["frame_allocations"] / result["frame_count"] if result["frame_count"] else None
+
+
+_COLUMNS = (
+    Column("allocations", Unit.COUNT),
+    Column("share", Unit.SHARE),
+    Column("bytes", Unit.BYTES),
+    Column("per\nframe", Unit.RATE),
+    Column("at peak", Unit.BYTES),
+    Column("at end", Unit.BYTES),
+    Column("same\nframe", Unit.SHARE),
+)
+
+
+def _table(result: dict[str, Any], by: str) -> Table:
+    rows = [
+        Row(
+            Name(name(site) + _module(site, by)),
+            [
+                site["allocations"],
+                site["allocations"] / result["all"]["allocations"] if result["all"]["allocations"] else None,
+                site["bytes"],
+                _per_frame(site, result),
+                site["peak_bytes"],
+                site["end_bytes"],
+                site["freed_same_frame"] / site["freed"] if site["freed"] else None,
+            ],
+            below=[*(_stack(site) if by == "stack" else ()), *_lives(site)],
+        )
+        for site in result["sites"]
+    ]
+    more = result["site_count"] - len(rows)
+    notes = [f"{counted(more, 'more site')}; --limit 0 shows all"] if more else []
+    return Table("", _COLUMNS, rows, notes=notes, first="site")
 
 
 def _module(site: dict[str, Any], by: str) -> str:
     """What stands behind the name; an address without a name has its module in front."""
     module = site.get("module") if by in ("function", "line", "stack") else ""
-    return f"  {module}" if module and not site["function"].startswith(f"{module}+") else ""
+    return f" ({module})" if module and not site["function"].startswith(f"{module}+") else ""
 
 
-def _rows(site: dict[str, Any], result: dict[str, Any], by: str) -> list[str]:
-    rows = _stack(site) if by == "stack" else []
-    rows.append(
-        f"{site['allocations']:>11,} {percent(site['allocations'], result['all']['allocations']):>6} "
-        f"{size(site['bytes']):>9} {_per_frame(site, result):>10} {size(site['peak_bytes']):>9} "
-        f"{size(site['end_bytes']):>9} {percent(site['freed_same_frame'], site['freed']):>11}"
-    )
-    if site["freed_shared"]:
-        share = percent(site["freed_shared"], site["freed"])
-        end = f" ({share} of its freed blocks)"
-        begin = "            live within "
-        rows.append(begin + shortened(site["shared_function"], _WIDTH - len(begin) - len(end)) + end)
-    return rows
+def _lives(site: dict[str, Any]) -> list[str]:
+    if not site["freed_shared"]:
+        return []
+    begin, end = "      live within ", f" ({share(site['freed_shared'], site['freed'])} of its freed blocks)"
+    return [begin + shortened(site["shared_function"], WIDTH - len(begin) - len(end)) + end]
 
 
 def _stack(site: dict[str, Any]) -> list[str]:
     frames = site.get("stack", [])
-    rows = [f"  < {shortened(name(frame), _WIDTH - 4)}" for frame in frames[:_FRAMES_SHOWN]]
+    rows = [f"  < {shortened(name(frame), WIDTH - 4)}" for frame in frames[:_FRAMES_SHOWN]]
     if len(frames) > _FRAMES_SHOWN:
         rows.append(f"  < {counted(len(frames) - _FRAMES_SHOWN, 'more function')}; --json has all")
     return rows
 
 
-def _remarks(journal: Path, result: dict[str, Any], wrappers: bool) -> list[str]:
+def _remarks(journal: Path, result: dict[str, Any], wrappers: bool) -> list[Block]:
     said = []
     if not result["marked_frames"]:
         said.append("The program marked no frames; a frame here is a sixtieth of a second.")
@@ -170,31 +181,27 @@ def _remarks(journal: Path, result: dict[str, Any], wrappers: bool) -> list[str]
     else:
         said += _about_the_first(journal, result["sites"][0], result["all"]["allocations"], wrappers)
     if result["without_stack"]:
-        share = percent(result["without_stack"], result["all"]["allocations"])
-        said.append(f"{counted(result['without_stack'], 'allocation')} ({share}) have no call stack.")
+        part = share(result["without_stack"], result["all"]["allocations"])
+        said.append(f"{counted(result['without_stack'], 'allocation')} ({part}) have no call stack.")
     if result["incomplete_stacks"] > _INCOMPLETE_MENTIONED * result["all"]["allocations"]:
-        share = percent(result["incomplete_stacks"], result["all"]["allocations"])
-        said.append(f"{share} of the allocations have an incomplete stack; --by stack says why.")
-    return said + [f"Note: {note}." for note in result["notes"]]
+        part = share(result["incomplete_stacks"], result["all"]["allocations"])
+        said.append(f"{part} of the allocations have an incomplete stack; --by stack says why.")
+    return [Paragraph(line) for line in said] + [Paragraph(f"Note: {note}.") for note in result["notes"]]
 
 
 def _about_the_first(journal: Path, first: dict[str, Any], allocations: int, wrappers: bool) -> list[str]:
     function = first.get("function", "")
     said = []
     if is_nameless(function):
-        said += _wrapped(without_symbols([first["module"]], journal))
+        said.append(without_symbols([first["module"]], journal))
         passes_on = first["allocations"] * 2 > allocations
     else:
         passes_on = "alloc" in function.lower()
     called = _PARAMETERS.sub("", function)
     if passes_on and not wrappers and not _NO_PLAIN_NAME.search(called):
         pattern = re.escape(called) + ("$" if called == function else "")
-        said += _wrapped(f"If {called} is the program's own malloc, --skip '{pattern}' names its callers.")
+        said.append(f"If {called} is the program's own malloc, --skip '{pattern}' names its callers.")
     return said
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
 def _csv(result: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@ same test, such as the C# one."""
 
 import csv
 import dataclasses
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -155,18 +155,34 @@ def _write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]])
     return path
 
 
-def ratios(rows: Mapping[str, Row]) -> list[tuple[str, str, float, float, float]]:
-    """The study's ratios beside ours: what, of which call, the study's, ours of first passes, ours of warm ones."""
-    result = []
+def ratios(rows: Mapping[str, Row]) -> Iterator[table.Table]:
+    """The study's ratios beside ours, where both of a pair were measured."""
+    found = []
     for slow, fast, *study in (("persistent", "temp-job", 5.0, 8.0), ("temp-job", "temp", 2.0, 5.0)):
         for call, theirs in zip(("allocate", "free"), study, strict=True):
             if slow in rows and fast in rows:
-                cold, warm = (
+                ours = (
                     getattr(rows[slow], f"{call}_{state}") / getattr(rows[fast], f"{call}_{state}")
                     for state in ("cold", "warm")
                 )
-                result.append((f"{slow} / {fast}", call, theirs, cold, warm))
-    return result
+                found.append(table.Row(f"{slow} / {fast}, {call}", [theirs, *ours]))
+    columns = [Column(name, Unit.RATE) for name in ("study", "cold", "warm")]
+    if found:
+        yield table.Table("Ratios of times: the study's, and here of first passes and of warm ones", columns, found)
+
+
+def placements(results: Mapping[str, Sequence[Measured]], size: int) -> table.Table:
+    rows = [table.Row(name, [placement(distances(runs[0], size))]) for name, runs in results.items()]
+    return table.Table("Distances, in the order of allocation", [Column("distance")], rows)
+
+
+def times(results: Mapping[str, Sequence[Measured]]) -> table.Table:
+    """Of first passes, by block."""
+    rows = [
+        table.Row(name, [run.cold_allocate / len(run.addresses), run.cold_free / len(run.addresses)])
+        for name, (run,) in results.items()
+    ]
+    return table.Table("Time per block", [Column("allocate", Unit.NS), Column("free", Unit.NS)], rows)
 
 
 def placement(apart: np.ndarray) -> str:

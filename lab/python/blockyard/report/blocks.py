@@ -1,7 +1,7 @@
 """A report as blocks of text, tables and pictures, and its three renderings: plain text, Markdown, terminal."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,13 @@ class Picture:
     caption: str
 
 
-Block = Heading | Paragraph | Bullets | Warnings | Picture | Table
+@dataclass(frozen=True)
+class Code:
+    text: str
+    language: str
+
+
+Block = Heading | Paragraph | Bullets | Warnings | Picture | Code | Table
 
 
 def text(blocks: Iterable[Block]) -> str:
@@ -76,6 +82,8 @@ def _text(block: Block) -> str:
             return "\n".join(_filled(f"! {words}", "  ") for words in sentences) + "\n"
         case Picture(path, caption):
             return f"[{caption}: {path.name}]\n"
+        case Code(words):
+            return textwrap.indent(words, "    ") + "\n"
         case Table():
             return _text_table(block)
 
@@ -90,7 +98,14 @@ def _text_table(table: Table) -> str:
     gap = 2
     widths = _widths(heads, rows)
     room = WIDTH - sum(widths[1:]) - gap * (len(widths) - 1)
-    if any(isinstance(row[0], Name) for row in rows):
+    above: Sequence[str] = ()
+    named = any(isinstance(row[0], Name) for row in rows)
+    if named and (room < _BESIDE or any(row.below for row in table.rows)):
+        # What has no room beside its figures stands above them.
+        above = told_apart([row[0] for row in rows], [WIDTH] * len(rows))
+        rows = [["", *row[1:]] for row in rows]
+        widths = _widths(heads, rows)
+    elif named:
         rows = _folded(rows, 0, max(_SENTENCE, min(room, _LONGEST_FIRST_NAME)))
         widths = _widths(heads, rows)
     room = WIDTH - sum(widths[:-1]) - gap * (len(widths) - 1)
@@ -118,13 +133,19 @@ def _text_table(table: Table) -> str:
     title = [_filled(words) for words in (table.title, table.answer) if words]
     notes = [_filled(note, "  ") for note in table.footnotes]
     ruler = "-" * (sum(widths) + gap * (len(widths) - 1))
-    return "\n".join([*title, *map(line, heads), ruler, *map(line, rows), *notes]) + "\n"
+    body = [*map(line, rows)]
+    if above:
+        groups = zip(above, body, table.rows, strict=True)
+        body = [text for name, figures, row in groups for text in (name, figures, *row.below)]
+    return "\n".join([*title, *map(line, heads), ruler, *body, *notes]) + "\n"
 
 
 _SENTENCE = 16
 """A column that may be folded is folded to no fewer letters than that; figures are narrower."""
 
 _LONGEST_FIRST_NAME = 44
+_BESIDE = 28
+"""In less room than that a function's name says little."""
 
 
 def _widths(heads: list[list[str]], rows: list[list[str]]) -> list[int]:
@@ -166,6 +187,8 @@ def _markdown(block: Block, root: Path) -> str:
             return "".join(f"- **Note:** {words}\n" for words in sentences)
         case Picture(path, caption):
             return f"![{caption}]({path.relative_to(root).as_posix()})\n"
+        case Code(words, language):
+            return f"```{language}\n{words}\n```\n"
         case Table():
 
             def line(cells: Iterable[str]) -> str:
@@ -206,6 +229,8 @@ def _terminal(block: Block) -> RenderableType:
             return _marked(sentences, "!", "bold yellow", "yellow")
         case Picture(path, caption):
             return Text(f"{caption}: {path}\n")
+        case Code(words):
+            return Text(words + "\n")
         case Table():
             return _rich_table(block)
 

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 from blockyard import junit
 from blockyard.analysis.compare import OPERATIONS, Change, Claim, Comparison, Section, Verdict
-from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.gate import Outcome, losses, percent
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
 from blockyard.analysis.sections import Results
 from blockyard.counted import counted
+from blockyard.durations import Nanoseconds
 from blockyard.report.blocks import Block, Heading, Paragraph, Warnings
 from blockyard.report.table import Column, Row, Table, Unit
 

@@ -3,10 +3,11 @@ guideline."""
 
 from collections.abc import Callable, Iterator, Sequence
 
-from blockyard.analysis.distribution import Distribution, Nanoseconds
+from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.journal_facts import JournalFacts, JournalRhythm
 from blockyard.analysis.latency import P50, P999, PERCENTILES, Operation, Part, View
+from blockyard.durations import Nanoseconds
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading
 from blockyard.report.lineup import UNSUPPORTED, Lineup, short_name

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from blockyard.analysis import noise
-from blockyard.analysis.distribution import Nanoseconds
+from blockyard.durations import Nanoseconds
 from blockyard.report import units
+
+if TYPE_CHECKING:
+    from blockyard.analysis import noise
 
 INTERVALS = "intervals"
 
@@ -30,7 +32,7 @@ class Ranged:
     value: Nanoseconds | float
     low: Nanoseconds | float
     high: Nanoseconds | float
-    figure: noise.Figure
+    figure: "noise.Figure"
     confidence: float
 
 
@@ -61,12 +63,14 @@ def marked(*names: str, unit: Unit = Unit.NS) -> list[Column]:
 
 @dataclass(frozen=True)
 class Row:
-    """`key` is the allocator's full name, where the row is one's; `dim` rows do not compete."""
+    """`key` is the allocator's full name, where the row is one's; `dim` rows do not compete. `below`: lines that a text
+    has below it."""
 
     name: str
     cells: Sequence[Cell]
     key: str = ""
     dim: bool = False
+    below: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -237,5 +241,7 @@ def _lowest(rows: Sequence[Row], x: int) -> Iterable[int]:
 def _no_claim(least: Cell, other: Cell) -> bool:
     if not isinstance(least, Ranged) or not isinstance(other, Ranged):
         return False
+    from blockyard.analysis import noise  # here, as it brings scipy along, which other verbs' tables do not need
+
     found = noise.difference(least.figure, other.figure, least.confidence)
     return found.verdict is noise.Verdict.INCONCLUSIVE

@@ -1,14 +1,16 @@
 """Numbers as people read them: three significant digits and a unit."""
 
 from blockyard import sizes
-from blockyard.analysis.distribution import Nanoseconds
-from blockyard.analysis.journal_facts import KINDS
-from blockyard.durations import duration, length, moment, three_digits
+from blockyard.durations import Nanoseconds, duration, length, moment, three_digits
 
 __all__ = ["ABSENT", "call", "duration", "latency", "length", "moment", "number", "rate", "share", "size"]
 
 ABSENT = "–"
 """What stands where a sample cannot support a figure; every table that has one explains it in a footnote."""
+
+
+_CALLS = ("malloc", "calloc", "aligned", "free", "realloc")
+"""By the kind of an event."""
 
 
 def latency(value: Nanoseconds | None) -> str:
@@ -27,7 +29,7 @@ def size(count: float | None) -> str:
 
 def call(kind: int, size_bytes: int) -> str:
     """Of an event: `malloc 64.0 KiB`, `free 24 B`."""
-    return f"{KINDS[kind]} {size(size_bytes)}"
+    return f"{_CALLS[kind]} {size(size_bytes)}"
 
 
 def number(count: int | None) -> str:
@@ -41,11 +43,11 @@ def rate(per_second: float | None) -> str:
     return "0" if per_second == 0 else f"{per_second:,.0f}" if per_second >= 100 else three_digits(per_second)
 
 
-def share(part: float | None) -> str:
+def share(part: float | None, whole: float = 1) -> str:
     """`0.03 %`, `12 %`, `210 %`."""
-    if part is None:
+    if part is None or not whole:
         return ABSENT
-    percent = part * 100
+    percent = part / whole * 100
     if 0 < percent < 0.01:
         return "<.01 %"
     return f"{percent:.0f} %" if percent >= 99.5 else f"{percent:.2g} %"

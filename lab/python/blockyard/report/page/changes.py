@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from blockyard.advise import code, routes, text, tool
-from blockyard.sites_tool import percent
+from blockyard.report import units
 from blockyard.sizes import size
 
 MOST = 50
@@ -30,7 +30,7 @@ def _row(report: dict[str, Any], advice: dict[str, Any]) -> dict[str, Any]:
         "cells": [
             f"{advice['evidence']['lives']:,}",
             f"{held['broken']:,}",
-            percent(advice["estimate"]["saved_ns"], report["estimated_ns"]),
+            units.share(advice["estimate"]["saved_ns"], report["estimated_ns"]),
             text.gained(report, advice),
             size(advice["evidence"]["region_bytes"]),
         ],
