@@ -13,6 +13,7 @@ from typing import Any
 
 import bench_result
 import numpy as np
+from scipy.stats import bootstrap
 
 from blockyard import native
 
@@ -38,7 +39,7 @@ def replay(plan: Path, folder: Path, allocator: str, *options: str) -> dict[str,
 
 
 def planning(journals: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Seconds to parse and plan the text, events.npz included, beside reading the same bytes with `cat`."""
+    """Seconds to parse and plan the text, pairs.npy included, beside reading the same bytes with `cat`."""
     text, plan = folder / "study.txt", folder / "study.plan"
     maker = Path(os.environ["BLOCKYARD_BUILD"]) / "bench" / "journal" / "bench_journal"
     subprocess.run(
@@ -49,7 +50,7 @@ def planning(journals: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
     took, reading = [], []
     for _ in range(REPEATS):
         begun = time.perf_counter()
-        facts = json.loads(tool("plan", text, "-o", plan, "--events-npz-dir", folder / "shared"))
+        facts = json.loads(tool("plan", text, "-o", plan, "--events-dir", folder / "shared"))
         took.append(time.perf_counter() - begun)
         begun = time.perf_counter()
         subprocess.run(["wc", "-l", text], check=True, capture_output=True)
@@ -195,8 +196,12 @@ def tail(values: np.ndarray) -> float:
 def resampled_ratios(ours: list[float], theirs: list[float], seed: int = 1) -> np.ndarray:
     """The ratio of medians in 2000 bootstrap samples of the rounds. A round's runs stay together, because the machine's
     state is common to them."""
-    rounds = np.random.default_rng(seed).integers(len(ours), size=(2000, len(ours)))
-    return np.median(np.array(ours)[rounds], axis=1) / np.median(np.array(theirs)[rounds], axis=1)
+
+    def ratio(over: np.ndarray, under: np.ndarray, axis: int) -> np.ndarray:
+        return np.median(over, axis) / np.median(under, axis)
+
+    found = bootstrap((ours, theirs), ratio, n_resamples=2000, paired=True, method="percentile", random_state=seed)
+    return found.bootstrap_distribution
 
 
 def ratio_interval(ours: list[float], theirs: list[float]) -> list[float]:

@@ -331,7 +331,7 @@ def test_phases_that_no_plan_tells_are_refused(tmp_path: Path, phases: list[dict
 
 def test_frame_marks_out_of_order_are_refused_by_name(marked: Campaign) -> None:
     marked.events(np.zeros(0), [1, 2, 3], frame_events=[19, 59, 39])
-    with pytest.raises(UserError, match=r"events\.npz has frame marks out of order"):
+    with pytest.raises(UserError, match=r"frames\.npy has frame marks out of order"):
         cut(marked)
 
 

@@ -88,14 +88,6 @@ def test_nobody_beats_a_pareto_point_in_both(campaign: Campaign) -> None:
     assert (found["big"].peak, found["big"].p999_ns) == (110 * MIB, 100)
 
 
-def test_runs_of_an_older_blockyard_have_no_blocks_and_faults(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["one"])
-    campaign.run("one", rows([(0, MALLOC, 64, 0, 10, 0)]))
-    members = measured(campaign)
-    found = memory.series(members[0], memory.times(members))
-    assert found.blocks is None and found.faults_per_s is None and found.resident[-1] == 64 * MIB
-
-
 def test_deferred_cost_is_the_median_over_repeats_and_unknown_where_not_measured(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=3)
     for repeat, cpu in enumerate((5, 7, 100), start=1):

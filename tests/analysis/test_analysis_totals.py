@@ -76,12 +76,7 @@ def marked(tmp_path: Path, calls: list[tuple[int, ...]]) -> Campaign:
     """Frames end at the events 2, 5 and 8."""
     made = Campaign(tmp_path / "r", ["one"], totals=True)
     made.run("one", rows(calls))
-    np.savez(
-        made.directory / "runs/game/events.npz",
-        frame_times=np.array([0, 10 * MS, 20 * MS], np.uint64),
-        frame_threads=np.zeros(3, np.uint32),
-        frame_events=np.array([2, 5, 8], np.uint32),
-    )
+    made.events(np.zeros(0), [0, 10 * MS, 20 * MS], frame_events=[2, 5, 8])
     return made
 
 

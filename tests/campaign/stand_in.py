@@ -28,7 +28,7 @@ def plan() -> None:
     (HERE / "planning").touch()
     time.sleep(BEHAVIOUR.get("slow_plan", 0))
     Path(option("-o")).write_text("plan")
-    (Path(option("--events-npz-dir")) / "events.npz").write_text("facts")
+    (Path(option("--events-dir")) / "pairs.npy").write_text("facts")
     events = BEHAVIOUR.get("events", 10)
     print(
         json.dumps(

@@ -1,6 +1,5 @@
 """scripts/run-tests in a tree whose tools are stand-ins: two steps run at a time, and nothing that they say is lost."""
 
-import json
 import os
 import shutil
 import signal
@@ -42,17 +41,6 @@ class Tree:
         (self.root / "tests" / name).mkdir(parents=True)
         (self.root / "tests" / name / f"test_{name}.py").touch()
         (self.root / "tests" / name / "behave").write_text(behave)
-
-    def fails_once(self, name: str, other: str) -> None:
-        """One test fails, and passes when it runs again after the part `other`."""
-        failed = json.dumps({f"tests/{name}/test_{name}.py::test_pace": True})
-        self.part(
-            name,
-            f"""case "$*" in *--last-failed*) exec test -e {other}.ended ;; esac
-for word; do case $word in cache_dir=*) cache=${{word#*=}}/v/cache ;; esac; done
-mkdir -p "$cache" && echo '{failed}' > "$cache/lastfailed"; exit 1
-""",
-        )
 
     def start(self, *names: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -102,22 +90,6 @@ def test_a_step_that_fails_is_named_with_its_tests_and_the_others_run_to_their_e
     assert "pytest-second: 1 test: there is no Mono here" in summary
 
 
-def test_what_failed_runs_again_when_all_else_has_ended(tree: Tree) -> None:
-    tree.fails_once("first", other="second")
-    tree.part("second", "sleep 1; touch second.ended\n")
-    code, said = tree.run()
-    assert code == 0, said
-    assert "FAILED ONCE, and passed when they were run again, alone:\n  pytest-first: tests/first/test_first.py" in said
-    assert "All 11 steps passed" in said
-
-
-def test_what_fails_twice_has_failed(tree: Tree) -> None:
-    tree.fails_once("first", other="nothing")
-    code, said = tree.run()
-    assert code == 1
-    assert "FAILED ONCE" not in said and "1 of 10 steps FAILED" in said
-
-
 def test_only_the_steps_that_are_named_run(tree: Tree) -> None:
     tree.part("first", "touch first.began\n")
     tree.part("second", "touch second.began\n")
@@ -128,24 +100,6 @@ def test_only_the_steps_that_are_named_run(tree: Tree) -> None:
 
 def test_a_name_that_is_none_is_refused(tree: Tree) -> None:
     assert tree.run("nonsense")[0] == 2
-
-
-def test_of_the_cpp_tests_those_that_failed_run_again(tree: Tree) -> None:
-    list_of_failed = r"The following tests FAILED:\n\t  7 - sizes/Sizes.sum_to_1.5/0 (Failed)\n"
-    list_of_failed += r"\t 12 - sizes/Sizes.of(int) (Timeout)   threads checked\n"
-    tree.program(
-        "bin/ctest",
-        f"""#!/bin/sh
-echo "$*" >> calls
-[ "$2" = build/release ] || exit 0
-last=; for word; do [ "$last" = -O ] && printf '{list_of_failed}' > "$word" && exit 8; last=$word; done
-""",
-    )
-    code, said = tree.run()
-    assert code == 0, said
-    assert "run again, alone:\n  ctest: sizes/Sizes.sum_to_1.5/0\n  ctest: sizes/Sizes.of(int)\n" in said
-    call = (tree.root / "calls").read_text().splitlines()[-1]
-    assert call.endswith(r" -R ^(sizes/Sizes\.sum_to_1\.5/0|sizes/Sizes\.of\(int\))$")
 
 
 def test_what_installs_python_packages_stands_in_a_line_of_its_own(tree: Tree) -> None:

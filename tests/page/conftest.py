@@ -44,7 +44,7 @@ def stacked(tmp_path_factory: pytest.TempPathFactory) -> synthetic.Campaign:
     made = synthetic.lifelike_campaign(
         tmp_path_factory.mktemp("stacked") / "results", ALLOCATORS, EVENTS, REPEATS, SECONDS
     )
-    rows, pair = samples(made, "null")[0], np.load(made.directory / "runs" / "game" / "events.npz")["pair"]
+    rows, pair = samples(made, "null")[0], np.load(made.directory / "runs" / "game" / "pairs.npy")
     first = rows["start"] < SECONDS / 2 * 1e9
     leaf = np.where(first, SPAWN, LABEL)
     leaf = np.where(rows["event"] % 3 == 0, np.where(first, TEXT_OF_SPAWN, TEXT_OF_LABEL), leaf)

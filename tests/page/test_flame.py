@@ -170,7 +170,7 @@ def test_time_over_budget_is_what_frames_took_beyond_a_hundredth_of_their_time(t
 def test_bytes_alive_are_those_at_the_cursor(tab: Page, page: Path, campaign: Campaign, leaves: np.ndarray) -> None:
     tab.open(page, "#by=alive&at=4")
     rows = samples(campaign, "null")[0]
-    pair = np.load(campaign.directory / "runs" / "game" / "events.npz")["pair"]
+    pair = np.load(campaign.directory / "runs" / "game" / "pairs.npy")
     at = float(tab.evaluate("document.getElementById('at').value"))
     born = (rows["kind"] != FREE) & (rows["start"] < at * 1e9)
     ends = pair[rows["event"]]

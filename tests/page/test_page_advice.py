@@ -135,7 +135,7 @@ def test_of_frees_those_of_its_blocks_are_marked(
     tab: Page, advised: Path, stacked: Campaign, stacked_leaves: np.ndarray
 ) -> None:
     tab.open(advised, "#of=glibc&op=free&advice=2")
-    pair = np.load(stacked.directory / "runs" / "game" / "events.npz")["pair"]
+    pair = np.load(stacked.directory / "runs" / "game" / "pairs.npy")
     slowest = slow(stacked, True)
     assert marked(tab)[0] == pytest.approx((stacked_leaves[pair[slowest]] == SPAWN).sum(), rel=0.02)
     frees = np.flatnonzero(samples(stacked, "glibc")[0]["kind"] == FREE)

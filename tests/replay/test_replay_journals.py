@@ -53,7 +53,7 @@ def test_a_plan_is_the_same_with_and_without_call_stacks(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plan_has_the_journals_figures(name: str, tmp_path: Path) -> None:
-    done = plan(journal(name), tmp_path / "plan", "--events-npz-dir", str(tmp_path))
+    done = plan(journal(name), tmp_path / "plan", "--events-dir", str(tmp_path))
     assert done.returncode == 0, done.stderr
     facts, wanted = json.loads(done.stdout), listed(name)
     assert facts["events"] == number(wanted["lines"])
@@ -66,11 +66,11 @@ def test_a_plan_has_the_journals_figures(name: str, tmp_path: Path) -> None:
     assert facts["slots"] <= facts["peak_blocks"] * 1.1 + 10_000, (
         "the slot table is about as long as the most blocks alive"
     )
-    with np.load(tmp_path / "events.npz") as shared:
-        paired = shared["pair"] != 4294967295
-        assert int(paired.sum()) == 2 * number(wanted["frees"]), "each free has its allocation, and that has its free"
-        events = np.flatnonzero(paired)
-        assert (shared["pair"][shared["pair"][events]] == events).all()
+    pair = np.load(tmp_path / "pairs.npy")
+    paired = pair != 4294967295
+    assert int(paired.sum()) == 2 * number(wanted["frees"]), "each free has its allocation, and that has its free"
+    events = np.flatnonzero(paired)
+    assert (pair[pair[events]] == events).all()
 
 
 @pytest.mark.parametrize("choice", allocators.resolve("all"), ids=lambda choice: choice.name)

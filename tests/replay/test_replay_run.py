@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from replay_lab import REPLAY, SANITIZED, TOOLS, Journal, planned, replayed, run
 
+from blockyard.analysis import samples
+
 MS = 1_000_000
 S = 1_000 * MS
 
@@ -79,14 +81,11 @@ def test_pairs_and_frames_are_shared_by_all_runs(tmp_path: Path) -> None:
     journal = (
         Journal().allocate("a", 100).frame(2 * MS).allocate("b", 1, 3 * MS, thread=2).free("a", 5 * MS).frame(6 * MS, 2)
     )
-    planned(journal, tmp_path, "--events-npz-dir", str(tmp_path / "shared"))
-    with np.load(tmp_path / "shared" / "events.npz") as shared:
-        none = 4294967295
-        assert shared["pair"].tolist() == [3, none, none, 0, none]
-        assert shared["pair"].dtype == np.dtype("<u4")
-        assert shared["frame_times"].tolist() == [2 * MS, 6 * MS]
-        assert shared["frame_threads"].tolist() == [0, 1]
-        assert shared["frame_events"].tolist() == [1, 4]
+    planned(journal, tmp_path, "--events-dir", str(tmp_path / "shared"))
+    pair, marks = (np.load(tmp_path / "shared" / name) for name in ("pairs.npy", "frames.npy"))
+    none = 4294967295
+    assert pair.tolist() == [3, none, none, 0, none] and pair.dtype == np.dtype("<u4")
+    assert marks.dtype == samples.MARK and marks.tolist() == [(2 * MS, 1, 0), (6 * MS, 4, 1)]
 
 
 def test_blocks_that_are_alive_at_the_end_are_listed_with_their_addresses(tmp_path: Path) -> None:

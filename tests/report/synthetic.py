@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from blockyard.analysis import samples
 from blockyard.analysis.passes import ROW
 from blockyard.analysis.samples import NO_EVENT
 from blockyard.analysis.totals import BURST
@@ -28,8 +29,6 @@ MACHINE = {
     "kind": "test",
 }
 LOOKING = {"threshold_ns": 270, "events": 0, "ns_a_look": 250, "source": "getrusage", "reason": ""}
-OLD_MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8")])
-"""A memory.npy as Blockyards wrote it that knew no more."""
 SPEEDS = [
     ("null", 0.05, 0.0),
     ("glibc", 1.1, 1.2),
@@ -174,7 +173,10 @@ class Campaign:
         (folder / "run.json").write_text(json.dumps(fields))
         if rows is not None and fields["status"] == "ok":
             np.save(folder / "samples.npy", rows)
-            np.save(folder / "memory.npy", np.array([(0, 1 << 20, 0), (10**9, 64 << 20, 1 << 20)], OLD_MEMORY))
+            np.save(
+                folder / "memory.npy",
+                np.array([(0, 1 << 20, *[0] * 5), (10**9, 64 << 20, 1 << 20, *[0] * 4)], samples.MEMORY),
+            )
         return folder
 
     def events(
@@ -182,21 +184,16 @@ class Campaign:
         pair: np.ndarray,
         frame_times: Sequence[int] = (),
         journal: str = "game",
-        frame_events: Sequence[int] | None = None,
+        frame_events: Sequence[int] = (),
         frame_threads: Sequence[int] | None = None,
     ) -> None:
-        """Frame marks are of thread 0 unless others are given; without event numbers as old Blockyards wrote them."""
+        """Frame marks are of thread 0 unless others are given."""
         folder = self.directory / "runs" / journal
         folder.mkdir(parents=True, exist_ok=True)
-        threads = np.zeros(len(frame_times)) if frame_threads is None else np.array(frame_threads)
-        numbers = {} if frame_events is None else {"frame_events": np.array(frame_events, np.uint32)}
-        np.savez(
-            folder / "events.npz",
-            pair=pair.astype(np.uint32),
-            frame_times=np.array(frame_times, np.uint64),
-            frame_threads=threads.astype(np.uint32),
-            **numbers,
-        )
+        np.save(folder / "pairs.npy", pair.astype(np.uint32))
+        threads = [0] * len(frame_times) if frame_threads is None else frame_threads
+        marks = list(zip(frame_times, frame_events, threads, strict=True))
+        np.save(folder / "frames.npy", np.array(marks, samples.MARK))
 
     def journal_facts(self, **facts: Any) -> None:
         """More of what the plan told of the first journal (`thread_names`, `phases`, ...)."""
@@ -284,7 +281,7 @@ def lifelike_campaign(
     for place, (name, speed, tail) in enumerate(allocators, start=1):
         for repeat in range(1, repeats + 1):
             campaign.run(name, latencies(base, speed, tail, place * 1000 + repeat), repeat, looking=LOOKING)
-    campaign.events(pair, range(0, int(seconds * 1e9), 16_666_667))
+    campaign.events(pair)
     return campaign
 
 

@@ -173,7 +173,7 @@ def test_rows_that_were_tampered_with_are_refused_by_name(campaign: Campaign, re
         ("runs/game/quick/1x-page/1/run.json", '{"status": "o', "1/run.json is not valid JSON"),
         ("runs/game/quick/1x-page/1/run.json", "{}", "does not say whether the run succeeded"),
         ("runs/game/quick/1x-page/1/run.json", '{"status": "ok"}', "has no usable 'ticks_per_ns'"),
-        ("runs/game/events.npz", "no zip", "events.npz cannot be read"),
+        ("runs/game/frames.npy", "no array", "frames.npy is not a frame file"),
     ],
 )
 def test_damaged_documents_are_refused_by_name(

@@ -75,7 +75,7 @@ def test_a_lifelike_allocations_csv_has_a_row_for_every_allocation_in_order(tmp_
 def test_allocations_csv_without_the_pairs_is_refused(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
     campaign.run("one", rows([(0, MALLOC, 8, 10, 30, 0)]))
-    with pytest.raises(UserError, match=r"events\.npz is missing"):
+    with pytest.raises(UserError, match=r"pairs\.npy is missing"):
         build(campaign.directory, options=CSV)
 
 

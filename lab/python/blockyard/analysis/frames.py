@@ -292,23 +292,17 @@ def _judged(section: Section, thread: int) -> str:
 
 def _marks(section: Section) -> tuple[list[tuple[int, int]], int]:
     """(time, event) of the marks of the thread that has most of them, and that thread."""
-    arrays = section.arrays()
-    if "frame_events" not in arrays or not len(arrays["frame_events"]):
+    marks = section.marks()
+    if not len(marks):
         return [], 0
-    threads = arrays["frame_threads"]
-    if not len(threads) == len(arrays["frame_times"]) == len(arrays["frame_events"]):
+    marker = int(np.bincount(marks["thread"]).argmax())
+    mine = marks[marks["thread"] == marker]
+    if (np.diff(mine["event"].astype(np.int64)) <= 0).any():
         raise UserError(
-            f"{section.folder / 'events.npz'} has frame marks of different number: it was damaged; run "
-            "'blockyard replay' again"
-        )
-    marker = int(np.bincount(threads).argmax())
-    mine = threads == marker
-    if (np.diff(arrays["frame_events"][mine].astype(np.int64)) <= 0).any():
-        raise UserError(
-            f"{section.folder / 'events.npz'} has frame marks out of order: it was damaged; run 'blockyard "
+            f"{section.folder / 'frames.npy'} has frame marks out of order: it was damaged; run 'blockyard "
             "replay' again"
         )
-    return list(zip(arrays["frame_times"][mine].tolist(), arrays["frame_events"][mine].tolist(), strict=True)), marker
+    return list(zip(mine["time"].tolist(), mine["event"].tolist(), strict=True)), marker
 
 
 def _by_clock(

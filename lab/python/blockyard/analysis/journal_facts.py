@@ -72,7 +72,7 @@ def facts(section: Section) -> JournalFacts:
     """Reads the first successful run: the events of all are the same."""
     run = section.measured[0].runs[0]
     rows = samples.rows(run.folder / "samples.npy")
-    pair = section.arrays().get("pair")
+    pair = section.pairs()
     sizes: Counter[int] = Counter()
     frees = reallocs = leaked = leaked_bytes = 0
     for begin in range(0, len(rows), _ROWS_AT_ONCE):

@@ -27,14 +27,14 @@ _SETTLES_NS = 1e9
 
 @dataclass(frozen=True)
 class MemorySeries:
-    """One allocator's bytes at the section's common times, medians over repeats; None where a column is not known."""
+    """One allocator's bytes at the section's common times, medians over repeats."""
 
     allocator: str
     times_ns: np.ndarray
     resident: np.ndarray
     live: np.ndarray
-    blocks: np.ndarray | None
-    faults_per_s: np.ndarray | None
+    blocks: np.ndarray
+    faults_per_s: np.ndarray
     """In the step that ends at each time."""
 
 
@@ -97,23 +97,15 @@ def series(one: AllocatorFigures, at_ns: np.ndarray) -> MemorySeries | None:
     if not found or not len(at_ns):
         return None
 
-    def over_time(name: str) -> np.ndarray | None:
-        if any(name not in (rows.dtype.names or ()) for rows in found):
-            return None
+    def over_time(name: str) -> np.ndarray:
         return np.median(
             [np.interp(at_ns, *(rows[field].astype(float) for field in ("time", name))) for rows in found], axis=0
         )
 
     faults = over_time("minor_faults")
     steps = np.diff(at_ns, prepend=at_ns[0])
-    rate = (
-        None
-        if faults is None
-        else np.divide(np.diff(faults, prepend=faults[0]), steps / 1e9, out=np.zeros(len(at_ns)), where=steps > 0)
-    )
-    resident, live = over_time("resident"), over_time("live")
-    assert resident is not None and live is not None
-    return MemorySeries(one.name, at_ns, resident, live, over_time("blocks"), rate)
+    rate = np.divide(np.diff(faults, prepend=faults[0]), steps / 1e9, out=np.zeros(len(at_ns)), where=steps > 0)
+    return MemorySeries(one.name, at_ns, over_time("resident"), over_time("live"), over_time("blocks"), rate)
 
 
 def figures(one: AllocatorFigures, at_ns: np.ndarray) -> MemoryFigures | None:
@@ -124,7 +116,7 @@ def figures(one: AllocatorFigures, at_ns: np.ndarray) -> MemoryFigures | None:
     live, resident = float(found.live[top]), float(found.resident[top])
     overhead = max(resident / live - 1, 0.0) if live > 0 else 0.0
     later = found.resident[top:] - found.live[top:] * (1 + overhead)
-    blocks = None if found.blocks is None or not found.blocks[top] else max(resident - live, 0.0) / found.blocks[top]
+    blocks = None if not found.blocks[top] else max(resident - live, 0.0) / found.blocks[top]
     rounding = middle(one.runs.runs, _rounding)
     rest = None if blocks is None or rounding is None else max(blocks - rounding, 0.0)
     faults, seconds = _middle(one, "minor_faults"), _middle(one, "wall_ns")

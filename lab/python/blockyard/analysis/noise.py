@@ -162,7 +162,7 @@ def confidence(claims: int, chance: float = FALSE_ALARMS) -> float:
     return 1 - _KEPT * chance / max(claims, 1)
 
 
-def difference(base: Figure, new: Figure, confidence: float, margin: float = MARGIN) -> Difference:
+def difference(base: Figure, new: Figure, confidence: float) -> Difference:
     """By Welch's test on logarithms."""
     step = max(base.step, new.step)
     before, after = exp(base.log), exp(new.log)
@@ -178,14 +178,14 @@ def difference(base: Figure, new: Figure, confidence: float, margin: float = MAR
         half = _quantile(confidence, freedom) * error
         low, high = exp(max(middle - half, -700.0)), exp(min(middle + half, 700.0))
         power = float(stdtrit(freedom, _POWER)) * error
-        shows = max(exp(min(half + power, 700.0)), 1 + margin, 1 + STEPS * step / before)
+        shows = max(exp(min(half + power, 700.0)), 1 + MARGIN, 1 + STEPS * step / before)
     reason = ""
     if min(base.runs, new.runs) < LEAST_REPEATS:
         reason, shows = "too few repeats", None
     elif abs(after - before) < (STEPS - 0.5) * step:  # a step is known no better than to half of one
         reason = "within two clock steps"
-    elif 1 / (1 + margin) <= ratio <= 1 + margin:
-        reason = f"within {margin * 100:.0f} %"
+    elif 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN:
+        reason = f"within {MARGIN * 100:.0f} %"
     elif low is not None and high is not None and low <= 1 <= high:
         reason = "repeats differ as much"
     verdict = Verdict.INCONCLUSIVE if reason else Verdict.WORSE if ratio > 1 else Verdict.BETTER

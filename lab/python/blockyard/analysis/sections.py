@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from blockyard.analysis import facts as facts_of
 from blockyard.analysis import samples, totals
 from blockyard.analysis.facts import MachineFacts, RunFacts
@@ -162,9 +164,15 @@ class Section:
     def measured(self) -> list[AllocatorRuns]:
         return [allocator for allocator in self.allocators if allocator.runs]
 
-    def arrays(self) -> dict[str, Any]:
-        """`pair`, `frame_times`, `frame_threads` of the journal."""
-        return samples.arrays(self.folder / "events.npz")
+    def pairs(self) -> np.ndarray | None:
+        """By event of the journal the one that frees or gave its block; None where the file is not there."""
+        path = self.folder / "pairs.npy"
+        return samples.columns(path, np.dtype("<u4"), "pair") if path.is_file() else None
+
+    def marks(self) -> np.ndarray:
+        """The frame marks of all threads, in their order; none where the file is not there."""
+        path = self.folder / "frames.npy"
+        return samples.columns(path, samples.MARK, "frame") if path.is_file() else np.zeros(0, samples.MARK)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from blockyard.analysis.noise import Difference, Figure, Spread, Verdict
 
 ASSUMED = "glibc"
 """What a program was recorded with, as long as nobody says otherwise: journals do not keep it."""
-MARGIN = 0.05
-"""Nobody changes a program's allocator for less."""
 _PAGE = 4096.0
 
 
@@ -89,7 +87,7 @@ def shows(standings: Sequence[Standing]) -> dict[Measure, float]:
 
 def _difference(base: Mapping[View, Figure], new: Mapping[View, Figure], confidence: float) -> Difference:
     """Of the first view, with what all views say together."""
-    by_view = {view: noise.difference(base[view], new[view], confidence, MARGIN) for view in base if view in new}
+    by_view = {view: noise.difference(base[view], new[view], confidence) for view in base if view in new}
     first = next(iter(by_view.values()))
     verdict, reason = noise.together(by_view)
     return replace(first, verdict=verdict, reason=reason)

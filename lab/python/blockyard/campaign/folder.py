@@ -106,7 +106,7 @@ class Folder:
         return self.path / PLANS / f"{journal}.plan"
 
     def shared_facts(self, journal: str) -> Path:
-        """Where all runs of a journal find what they share (`events.npz`)."""
+        """Where all runs of a journal find what they share (`pairs.npy`, `frames.npy`)."""
         return self.path / RUNS / journal
 
     def run(self, run: Run) -> Path:

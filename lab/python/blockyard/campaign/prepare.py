@@ -14,7 +14,7 @@ from blockyard.campaign.settings import Stretch
 from blockyard.errors import UserError
 
 SITES = "sites.bys"
-"""The call stack of each event, beside events.npz."""
+"""The call stack of each event, beside pairs.npy."""
 # Bytes of a run's folder: a row of samples.npy, and what run.json and memory.npy take.
 SAMPLE_BYTES = 36
 _RUN_BYTES = 1 << 20
@@ -39,7 +39,7 @@ def plan(
     more options, which say what goes to the library's own allocators."""
     target, shared = folder.plan(stretch.name), folder.shared_facts(stretch.name)
     bounds = {"--from": stretch.from_s, "--to": stretch.to_s}
-    given = {"-o": target, "--threads": threads, "--events-npz-dir": shared, **bounds, **(routes or {})}
+    given = {"-o": target, "--threads": threads, "--events-dir": shared, **bounds, **(routes or {})}
     with disk_errors(folder.path):
         target.parent.mkdir(parents=True, exist_ok=True)
         shared.mkdir(parents=True, exist_ok=True)

@@ -25,10 +25,10 @@ def write(target: Path, section: Section, allocator: AllocatorRuns, run: Run, gr
     `0,0` stands where a block was never freed. A reallocate ends one row and makes another: its whole time is the new
     row's allocTime, and the old row ends at its start with a freeTime of 0.
     """
-    arrays = section.arrays()
-    if "pair" not in arrays:
+    pairs = section.pairs()
+    if pairs is None:
         raise UserError(
-            f"{section.folder / 'events.npz'} is missing, which says what frees what: the per-allocation "
+            f"{section.folder / 'pairs.npy'} is missing, which says what frees what: the per-allocation "
             "CSV needs it; run 'blockyard replay' again"
         )
     rows = samples.rows(run.folder / "samples.npy")
@@ -42,7 +42,7 @@ def write(target: Path, section: Section, allocator: AllocatorRuns, run: Run, gr
             for begin in range(0, len(rows), _ROWS_AT_ONCE):
                 part = rows[begin : begin + _ROWS_AT_ONCE]
                 given = part[part["kind"] != FREE]
-                freed_by = find.rows_of(_freeing_events(arrays["pair"], given["event"]))
+                freed_by = find.rows_of(_freeing_events(pairs, given["event"]))
                 freed = freed_by >= 0
                 freer = rows[freed_by[freed]]
                 by_free = freer["kind"] != REALLOCATE

@@ -21,12 +21,11 @@ Looks = Mapping[str, Look]
 
 
 def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -> list[Path]:
-    """Resident bytes, a line an allocator, live bytes shaded; below, page faults per second where they are known."""
+    """Resident bytes, a line an allocator, live bytes shaded; below, page faults per second."""
     with matplotlib.rc_context(style.FONT):
-        faults = any(one.faults_per_s is not None for one in found)
-        height = _BOTTOM + _TOP + _PANEL + (_GAP + _FAULTS) * faults
+        height = _BOTTOM + _TOP + _PANEL + _GAP + _FAULTS
         page = style.figure(WIDTH, height)
-        axis = style.axes(page, _LEFT, _BOTTOM + (_GAP + _FAULTS) * faults, WIDTH - _LEFT - _RIGHT, _PANEL)
+        axis = style.axes(page, _LEFT, _BOTTOM + _GAP + _FAULTS, WIDTH - _LEFT - _RIGHT, _PANEL)
         times = found[0].times_ns / 1e9
         axis.fill_between(times, found[0].live, color="#e8ebef", zorder=0, linewidth=0)
         axis.plot(times, found[0].live, color=FAINT, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
@@ -42,23 +41,20 @@ def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -
         style.label_ends(axis, [(look, end / top) for look, end in lines], 25 / _PANEL, 1, 1.003)
         axis.set_ylabel("resident", labelpad=6)
         _time_axis(axis, times)
-        if faults:
-            below = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - _RIGHT, _FAULTS)
-            for one in found:
-                look = looks[one.allocator]
-                if one.faults_per_s is not None:
-                    below.plot(times, one.faults_per_s, color=look.colour, linewidth=look.width / 2, zorder=look.layer)
-            below.set_yscale("symlog", linthresh=_FEW_FAULTS)
-            # Up to a labelled mark, also where nothing faulted.
-            below.set_ylim(0, max(below.get_ylim()[1], _FEW_FAULTS))
-            below.yaxis.grid(True, color=style.GRID)
-            below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-            below.yaxis.set_minor_formatter(NullFormatter())
-            below.tick_params("y", length=0)
-            below.set_ylabel("page faults/s", labelpad=6)
-            _time_axis(below, times)
-            axis = below
-        axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
+        below = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - _RIGHT, _FAULTS)
+        for one in found:
+            look = looks[one.allocator]
+            below.plot(times, one.faults_per_s, color=look.colour, linewidth=look.width / 2, zorder=look.layer)
+        below.set_yscale("symlog", linthresh=_FEW_FAULTS)
+        # Up to a labelled mark, also where nothing faulted.
+        below.set_ylim(0, max(below.get_ylim()[1], _FEW_FAULTS))
+        below.yaxis.grid(True, color=style.GRID)
+        below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        below.yaxis.set_minor_formatter(NullFormatter())
+        below.tick_params("y", length=0)
+        below.set_ylabel("page faults/s", labelpad=6)
+        _time_axis(below, times)
+        below.set_xlabel("time since the replay's clock started (s)", labelpad=8)
         return style.finish(page, sheet, (42, 70))
 
 

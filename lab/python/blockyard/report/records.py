@@ -190,9 +190,9 @@ def _memory(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[d
                 "time_ns": round(float(at)),
                 "resident_bytes": round(float(found.resident[place])),
                 "live_bytes": round(float(found.live[place])),
-                "live_blocks": None if found.blocks is None else round(float(found.blocks[place])),
+                "live_blocks": round(float(found.blocks[place])),
                 "external_bytes": None if np.isnan(external[place]) else round(float(external[place])),
-                "page_faults_per_s": None if found.faults_per_s is None else round(float(found.faults_per_s[place]), 1),
+                "page_faults_per_s": round(float(found.faults_per_s[place]), 1),
             }
 
 

@@ -1,4 +1,4 @@
-// blockyard-replay plan: a journal in, a plan, events.npz and facts out.
+// blockyard-replay plan: a journal in, a plan, pairs.npy, frames.npy and facts out.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -12,7 +12,6 @@
 #include "replay/cli.hpp"
 #include "replay/plan/planner.hpp"
 #include "replay/plan/route_review.hpp"
-#include "replay/results/atomic_file.hpp"
 #include "replay/results/npy.hpp"
 #include "replay/results/run_json.hpp"
 
@@ -55,22 +54,10 @@ class Progress {
 
 void write_events(const std::string& folder, const Planner& planner) {
   make_folder(folder);
-  AtomicFile file(folder + "/events.npz");
-  NpzWriter npz(file);
-  npz.begin("pair", "'<u4'", planner.pair().size());
-  npz.add(planner.pair().data(), planner.pair().size_bytes());
-  const auto frames = [&](const char* name, const char* descr, auto value_of) {
-    npz.begin(name, descr, planner.frames().size());
-    for (const FrameMark& frame : planner.frames()) {
-      const auto value = value_of(frame);
-      npz.add(&value, sizeof value);
-    }
-  };
-  frames("frame_times", "'<u8'", [](const FrameMark& frame) { return frame.time_ns; });
-  frames("frame_threads", "'<u4'", [](const FrameMark& frame) { return frame.thread; });
-  frames("frame_events", "'<u4'", [](const FrameMark& frame) { return frame.event; });
-  npz.finish();
-  file.commit();
+  write_npy(folder + "/pairs.npy", "'<u4'", planner.pair());
+  static_assert(sizeof(FrameMark) == 16, "frames.npy is these bytes");
+  write_npy(folder + "/frames.npy", "[('time', '<u8'), ('event', '<u4'), ('thread', '<u4')]",
+            std::span(planner.frames()));
 }
 
 journal::Json phases_json(const Planner& planner, const journal::Header& header) {
@@ -197,8 +184,8 @@ void add_plan_command(CLI::App& app, std::function<void()>& chosen) {
   command->add_option("--groups", settings->groups, "of the routes, those of these groups alone")
       ->delimiter(',')
       ->needs("--routes");
-  command->add_option("--events-npz-dir", settings->events_folder,
-                      "also write events.npz there: pairs of events, frame marks");
+  command->add_option("--events-dir", settings->events_folder,
+                      "also write pairs.npy there, which events belong together, and frames.npy, the frame marks");
   command->add_flag("--progress", settings->progress, "write lines 'progress FRACTION TEXT' to standard error");
   command->callback([settings, &chosen] {
     settings->options.one_thread = settings->threads == "one";

@@ -21,8 +21,8 @@ inline constexpr std::uint32_t plan_version = 3;
 /// Stands where there is no event or no slot.
 inline constexpr std::uint32_t none = 0xffff'ffffu;
 
-/// Events that one plan can number: their pairs have to fit the 4 GiB of a member of events.npz.
-inline constexpr std::uint64_t max_events = (std::uint64_t{1} << 30) - 64;
+/// Events that one plan can number: `none` is the last of 32 bits.
+inline constexpr std::uint64_t max_events = none;
 /// The most that a sample row can name.
 inline constexpr std::uint32_t max_threads = 65'535;
 /// Sizes take 48 bits: all that a process can address on x86-64 and aarch64.

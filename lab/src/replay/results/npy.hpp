@@ -1,11 +1,9 @@
-// NumPy's file formats, written without NumPy: .npy (format version 1.0) and .npz (an uncompressed zip of them), from
-// the descriptions in NumPy's documentation and in PKWARE's APPNOTE 6.3.
+// NumPy's file format .npy (version 1.0), written without NumPy, from the description in NumPy's documentation.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "replay/results/atomic_file.hpp"
 
@@ -24,31 +22,5 @@ void write_npy(const std::string& path, const std::string& descr, std::span<cons
   file.write(rows.data(), rows.size_bytes());
   file.commit();
 }
-
-/// Writes arrays one after another into one .npz. Not thread-safe. A member is limited to 4 GiB.
-class NpzWriter {
- public:
-  explicit NpzWriter(AtomicFile& file) : file_(file) {}
-
-  /// Begins the member `name` (without .npy), then its data in pieces, then the next member or finish().
-  void begin(const std::string& name, const std::string& descr, std::uint64_t rows);
-  void add(const void* bytes, std::size_t count);
-  /// Ends the last member and writes the directory.
-  void finish();
-
- private:
-  struct Member {
-    std::string name;
-    std::uint32_t crc = 0;
-    std::uint32_t bytes = 0;
-    std::uint32_t offset = 0;
-  };
-
-  void end_member();
-
-  AtomicFile& file_;
-  std::vector<Member> members_;
-  bool open_ = false;
-};
 
 }  // namespace blockyard::replay

@@ -3,6 +3,9 @@
 They are written as ES modules so that editors and linters understand them, in a plain form that needs no compiler:
 `import { a, b } from "./x.js";` at the top, `export` before a declaration, no renaming, no default exports. All names
 of all modules meet in one scope, so none may be declared twice.
+
+Why not esbuild: it would replace the 30 lines of script() by 450 of a lock file and 12 MB of download, and an edit of
+the page would need a build. Minified, the page's script is 65 instead of 144 KB, of a page of up to 10 MB.
 """
 
 import re

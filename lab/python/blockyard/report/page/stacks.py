@@ -114,7 +114,7 @@ class _Seen:
         rows = samples.rows(run.folder / "samples.npy")
         self.event = np.ascontiguousarray(rows["event"])
         self.thread = rows["thread"]
-        self.pair = section.arrays().get("pair")
+        self.pair = section.pairs()
         try:
             self.stacked = Stacked(rows, found, self.pair, end_ns, tiles.COLUMNS)
         except passes.BadRows as error:
