@@ -88,6 +88,11 @@ class Page:
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
         self.settle()
 
+    def wheel(self, selector: str, across: float, delta: float) -> None:
+        self._tab.mouse.move(*self.place(selector, across))
+        self._tab.mouse.wheel(0, delta)
+        self.settle()
+
     def press(self, *keys: str) -> None:
         for key in keys:
             self._tab.keyboard.press(key)
@@ -121,5 +126,6 @@ def chromium(program: str) -> Iterator[Page]:
         browser = playwright.chromium.launch(
             executable_path=program, args=["--disable-gpu", "--hide-scrollbars"], proxy={"server": "127.0.0.1:9"}
         )
-        yield Page(browser.new_page(viewport={"width": 1440, "height": 1000}))
+        may = ["clipboard-read", "clipboard-write"]
+        yield Page(browser.new_page(viewport={"width": 1440, "height": 1000}, permissions=may))
         browser.close()

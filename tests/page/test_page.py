@@ -226,7 +226,6 @@ def test_a_column_sorts_by_keyboard_and_keeps_the_focus(opened: Page) -> None:
 
 
 def test_the_table_is_copied_as_text(opened: Page) -> None:
-    opened.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     opened.click("#copy-table")
     lines = opened.evaluate("navigator.clipboard.readText()").splitlines()
     shown = table(opened)

@@ -73,7 +73,7 @@ def terminal(blocks: Iterable[Block]) -> RenderableType:
 def _text(block: Block) -> str:
     match block:
         case Heading(words, level):
-            return f"{words}\n{'=-'[level > 1] * min(len(words), WIDTH)}\n" if level < 3 else f"{words}\n"
+            return f"{words}\n{'=-'[level > 1] * min(len(words), WIDTH)}\n" if level < 3 else f"{_filled(words)}\n"
         case Paragraph(words):
             return "\n".join(_filled(line) for line in words.splitlines()) + "\n"
         case Bullets(sentences):
