@@ -1,8 +1,8 @@
 """`blockyard locality --draw`: the study's files of another program, such as the C# test, become the same pictures."""
 
-from pathlib import re
+import re
+from pathlib import Path
 
-import Path
 import pytest
 from click.testing import CliRunner
 
