@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from played import FRAMES, Game, advise, at, blockyard, play, routed
 
-from blockyard.advise import text
+from blockyard.report import advice as text
 from blockyard.report import blocks
 
 LIBRARY = ("glDraw()", 1, "libGL.so.1")

@@ -8,8 +8,9 @@ import pytest
 from played import Game, advise, blockyard, play, started
 
 from blockyard import terminal
-from blockyard.advise import measure, text
+from blockyard.advise import measure
 from blockyard.advise.measure import Figure, Gain
+from blockyard.report import advice as text
 
 
 def shade(game: Game) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from blockyard import journal_tool, native
-from blockyard.advise import text as words
 from blockyard.advise.worth import worth
 from blockyard.campaign import document
 from blockyard.errors import UserError
@@ -90,10 +89,10 @@ class Folder:
         if self.path != self.final:
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def write(self, report: dict[str, Any]) -> None:
-        """From now on the folder has its name."""
+    def write(self, report: dict[str, Any], page: str) -> None:
+        """From now on the folder has its name; `page` says in words what the report does."""
         whole_text(self.path / REPORT, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-        whole_text(self.path / PAGE, words.page(report))
+        whole_text(self.path / PAGE, page)
         if self.path != self.final:
             self.path.rename(self.final)
             self.path = self.final

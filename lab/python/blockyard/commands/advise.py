@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from blockyard import journal_tool, options
-from blockyard.advise import text, tool
+from blockyard.advise import tool
 from blockyard.campaign.prepare import sha256
-from blockyard.report import blocks
+from blockyard.report import advice, blocks
 
 _EPILOG = """\b
 Examples:
@@ -87,19 +87,19 @@ def command(
         if report is None:
             report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES, everything)
             report |= {"fps": fps, "request": request}
-            folder.write(report)
+            folder.write(report, advice.page(report))
         if report["advice"] and not no_replay:
             from blockyard.advise import measure  # here, as it brings numpy along, which the rest does not need
 
             try:
                 measure.add(report, folder.final, top)
-                folder.write(report)
+                folder.write(report, advice.page(report))
             except KeyboardInterrupt:
                 click.echo("blockyard: interrupted; the replays made are kept; the same command goes on", err=True)
                 sys.exit(128 + signal.SIGINT)
     if as_json:
         journal_tool.print_json(report)
         return
-    click.echo(blocks.text(text.said(report)), nl=False)
+    click.echo(blocks.text(advice.said(report)), nl=False)
     if report.get("measured"):
         click.echo(f"\nOn a page, with its events and stacks: blockyard report {shlex.quote(str(output))}")

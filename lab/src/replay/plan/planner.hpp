@@ -60,8 +60,8 @@ class Planner {
   /// Writes the rest of the plan. `paced`: the journal's times are real.
   PlanFacts finish(bool paced);
 
-  /// What pairs.npy and frames.npy hold, after finish(). pair() has for each event number the event that frees its block, for a free
-  /// the event that gave its block, or `none`. A reallocate has its new block's end.
+  /// What pairs.npy and frames.npy hold, after finish(). pair() has for each event number the event that frees its
+  /// block, for a free the event that gave it, or `none`. A reallocate has its new block's end.
   [[nodiscard]] std::span<const std::uint32_t> pair() const { return pair_.all(); }
   [[nodiscard]] const std::vector<FrameMark>& frames() const { return frames_; }
   /// The phases of the stretch, in order; the first may have begun before it.

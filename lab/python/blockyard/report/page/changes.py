@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from blockyard.advise import code, routes, text, tool
+from blockyard.advise import code, routes, tool
+from blockyard.report import advice as words
 from blockyard.report import units
 from blockyard.sizes import size
 
@@ -17,24 +18,24 @@ def facts(report: dict[str, Any]) -> dict[str, Any]:
     """What the page shows of advice, in words."""
     shown = report["advice"][:MOST]
     more = len(report["advice"]) - len(shown)
-    return {"answer": text.answer(report), "more": more, "rows": [_row(report, one) for one in shown]}
+    return {"answer": words.answer(report), "more": more, "rows": [_row(report, one) for one in shown]}
 
 
 def _row(report: dict[str, Any], advice: dict[str, Any]) -> dict[str, Any]:
     where, held = advice["where"], advice["held"]
     return {
-        "what": text.kind(advice),
-        "change": text.change(advice),
+        "what": words.kind(advice),
+        "change": words.change(advice),
         "function": where["function"],
-        "place": text.place(where),
+        "place": words.place(where),
         "cells": [
             f"{advice['evidence']['lives']:,}",
             f"{held['broken']:,}",
             units.share(advice["estimate"]["saved_ns"], report["estimated_ns"]),
-            text.gained(report, advice),
+            words.gained(report, advice),
             size(advice["evidence"]["region_bytes"]),
         ],
-        "evidence": text.evidence(report, advice),
+        "evidence": words.evidence(report, advice),
         "code": [code.native(advice), *([code.csharp(advice)] if report["dotnet"] else [])],
     }
 
