@@ -19,7 +19,7 @@ using journal::Event;
 using journal::Kind;
 
 constexpr std::uint32_t no_frame = 0;  // before the first mark
-constexpr std::uint32_t no_thread = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t no_thread = journal::FrameMarks::no_thread;
 
 /// Gives each stack its site.
 class Grouping {

@@ -1,5 +1,9 @@
 #include "sites/event_stacks.hpp"
 
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -205,6 +209,42 @@ bool write_event_stacks(const std::string& path, const Stretch& stretch, const s
   write(*sink, used, found);
   file.commit();
   return true;
+}
+
+std::vector<std::uint32_t> read_speakers(const std::string& file, const std::string& skip) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::size_t place = sizeof event_stacks_magic + sizeof(std::uint64_t);
+  const auto take = [&]<typename T>(std::vector<T> values) {
+    const std::size_t size = values.size() * sizeof(T);
+    if (place + size > bytes.size()) throw Error(file + " is no file of call stacks, or was cut");
+    std::memcpy(values.data(), bytes.data() + place, size);
+    place += size;
+    return values;
+  };
+  const auto numbers = [&](std::uint64_t count) { return take(std::vector<std::uint32_t>(count)); };
+  const auto counts = take(std::vector<std::uint64_t>(6));
+  const auto [events, nodes, frames, label_count, texts] =
+      std::array{counts[0], counts[1], counts[2], counts[3], counts[4]};
+  place += nodes * 4 * sizeof(std::uint64_t) + events * sizeof(std::uint32_t);
+  const auto parent = numbers(nodes);
+  const auto frame = numbers(nodes);
+  numbers(nodes);  // who speaks without `skip`
+  const auto first = numbers(frames + 1);
+  const auto labels = take(std::vector<Label>(label_count));
+  const auto ends = numbers(texts);
+  auto silent = take(std::vector<char>(texts));
+  const std::regex expression = expression_of(skip);
+  std::uint32_t incomplete = journal::no_node;
+  for (std::uint32_t i = 0, begin = 0; i < texts; begin = ends[i++]) {
+    const std::string text = bytes.substr(place + begin, ends[i] - begin);
+    if (text == incomplete_module) incomplete = i;
+    if (std::regex_search(text, expression)) silent[i] = 1;
+  }
+  return choose_speakers(
+      nodes, [&](std::uint32_t node) { return parent[node]; }, [&](std::uint32_t node) { return frame[node]; },
+      [&](std::uint32_t of) { return first[of]; },
+      [&](std::uint32_t at) { return labels[at].module == incomplete || silent[labels[at].function] != 0; });
 }
 
 }  // namespace blockyard::sites

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "journal/progress.hpp"
 
@@ -32,5 +33,10 @@ struct Stretch {
 /// each event. Throws journal::Error.
 bool write_event_stacks(const std::string& path, const Stretch& stretch, const std::string& output,
                         const journal::Progress& progress);
+
+/// By node of a file that write_event_stacks() wrote the label that speaks for it when functions that the regular
+/// expression `skip` matches do not. What the file says of places is taken for true: sites.py checks it. Throws
+/// journal::Error.
+std::vector<std::uint32_t> read_speakers(const std::string& file, const std::string& skip);
 
 }  // namespace blockyard::sites

@@ -28,7 +28,14 @@ Labels::Labels(const journal::Stacks& stacks, bool show_wrappers, const std::str
       if (std::regex_search(texts_[i], expression)) wrapper_[i] = true;
     }
   }
-  choose_speakers(show_wrappers);
+  const auto nodes = stacks.nodes();
+  const std::uint32_t incomplete = intern(incomplete_module);
+  speakers_ = choose_speakers(
+      nodes.size(), [&](std::uint32_t node) { return nodes[node].parent; },
+      [&](std::uint32_t node) { return nodes[node].frame; }, [&](std::uint32_t frame) { return first_[frame]; },
+      [&](std::uint32_t at) {
+        return labels_[at].module == incomplete || (!show_wrappers && wrapper_[labels_[at].function]);
+      });
 }
 
 std::span<const Label> Labels::of_frame(std::uint32_t frame) const {
@@ -49,7 +56,7 @@ void Labels::add_frame(std::uint32_t frame) {
   const journal::Frame& where = stacks_.frames()[frame];
   if (where.module == journal::end_marker) {
     labels_.push_back({intern("[stack incomplete: " + std::string(journal::stack_end_text(where.address)) + "]"), 0, 0,
-                       intern("[incomplete]")});
+                       intern(incomplete_module)});
     return;
   }
   const bool generated = where.module == journal::no_module;
@@ -66,24 +73,6 @@ void Labels::add_frame(std::uint32_t frame) {
   }
   if (labels_.size() == first_.back()) {
     labels_.push_back({intern(generated ? journal::place_name(where.address).substr(1) : place), 0, 0, module_text});
-  }
-}
-
-void Labels::choose_speakers(bool show_wrappers) {
-  constexpr std::uint32_t nobody = journal::no_node;
-  const auto nodes = stacks_.nodes();
-  std::vector<std::uint32_t> found(nodes.size(), nobody);
-  speakers_.resize(nodes.size());
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const std::uint32_t frame = nodes[i].frame;
-    const std::uint32_t first = first_[frame];
-    if (stacks_.frames()[frame].module != journal::end_marker) {
-      for (std::uint32_t at = first; at < first_[frame + 1] && found[i] == nobody; ++at) {
-        if (show_wrappers || !wrapper_[labels_[at].function]) found[i] = at;
-      }
-    }
-    if (found[i] == nobody && nodes[i].parent != journal::no_node) found[i] = found[nodes[i].parent];
-    speakers_[i] = found[i] == nobody ? first : found[i];
   }
 }
 

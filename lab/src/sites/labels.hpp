@@ -16,6 +16,27 @@ namespace blockyard::sites {
 /// The expression, or an Error that says that it is none.
 std::regex expression_of(const std::string& text);
 
+/// By node of a trie of stacks the place of the label that speaks for it: the innermost that passes nothing on, of its
+/// own frame or of its callers'; its own innermost where there is none. Callers come first. O(labels + nodes).
+template <typename Parent, typename Frame, typename First, typename PassesOn>
+std::vector<std::uint32_t> choose_speakers(std::size_t nodes, Parent parent, Frame frame, First first,
+                                           PassesOn passes_on) {
+  constexpr std::uint32_t nobody = journal::no_node;
+  std::vector<std::uint32_t> found(nodes, nobody);
+  std::vector<std::uint32_t> speakers(nodes);
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    for (std::uint32_t at = first(frame(i)); at < first(frame(i) + 1) && found[i] == nobody; ++at) {
+      if (!passes_on(at)) found[i] = at;
+    }
+    if (found[i] == nobody && parent(i) != journal::no_node) found[i] = found[parent(i)];
+    speakers[i] = found[i] == nobody ? first(frame(i)) : found[i];
+  }
+  return speakers;
+}
+
+/// The module of markers, which say why a stack could not be walked to its root.
+inline constexpr std::string_view incomplete_module = "[incomplete]";
+
 /// One function of a stack. All but the line are indices for Labels::text().
 struct Label {
   std::uint32_t function = 0;
@@ -50,7 +71,6 @@ class Labels {
  private:
   std::uint32_t intern(std::string_view text);
   void add_frame(std::uint32_t frame);
-  void choose_speakers(bool show_wrappers);
 
   const journal::Stacks& stacks_;
   bool tell_places_apart_;

@@ -66,6 +66,10 @@ void write_events(const Arguments& arguments) {
   command::print(journal::json_text(facts));
 }
 
+void print_speakers(const Arguments& arguments) {
+  command::print(journal::json_text(journal::Json(sites::read_speakers(arguments.path, arguments.options.skip))));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,6 +79,7 @@ int main(int argc, char** argv) {
   CLI::App* list = app.add_subcommand("list", "print sites as JSON");
   CLI::App* write = app.add_subcommand("export", "write a form that other tools read");
   CLI::App* events = app.add_subcommand("events", "write the call stack of each event, for reports");
+  CLI::App* speakers = app.add_subcommand("speakers", "print which label speaks for each stack of what 'events' wrote");
   events->add_option("-o,--output", arguments.output, "not written when the journal has no stacks")->required();
   static const std::map<std::string, Form> forms{
       {"pprof", Form::pprof}, {"folded", Form::folded}, {"speedscope", Form::speedscope}, {"trace", Form::trace}};
@@ -99,7 +104,10 @@ int main(int argc, char** argv) {
   list->add_option("--sort", arguments.listing.sort)->transform(CLI::CheckedTransformer(sorts));
   list->add_option("--limit", arguments.listing.limit, "at most so many sites; 0 is all");
   list->add_option("--match", arguments.listing.match, "a regular expression for function, file, module or tag");
-  list->add_option("--skip", arguments.options.skip, "functions that this regex matches don't stand for a stack");
+  speakers->add_option("file", arguments.path)->required();
+  for (CLI::App* command : {list, speakers}) {
+    command->add_option("--skip", arguments.options.skip, "functions that this regex matches don't stand for a stack");
+  }
   list->add_flag("--wrappers", arguments.options.show_wrappers, "let operator new and the standard library speak");
   const auto given = [](const CLI::App* command, const char* option) {
     return command->get_option(option)->count() != 0;
@@ -115,6 +123,7 @@ int main(int argc, char** argv) {
   }
   return command::run(app, argc, argv, [&] {
     const CLI::App* chosen = app.get_subcommands().front();
+    if (speakers->parsed()) return print_speakers(arguments);
     if (given(chosen, "--from")) arguments.options.from_ns = command::nanoseconds(arguments.from_s, "--from");
     if (given(chosen, "--to")) arguments.options.to_ns = command::nanoseconds(arguments.to_s, "--to");
     if (write->parsed()) run_export(arguments);

@@ -2,13 +2,14 @@
 nothing. lab/src/sites/event_stacks.hpp draws the file."""
 
 import itertools
-import re
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from blockyard import native
 from blockyard.analysis.sections import Section
 from blockyard.errors import UserError
 
@@ -19,7 +20,6 @@ NO_STACK = "(no call stack)"
 LABEL = np.dtype([("function", "<u4"), ("file", "<u4"), ("line", "<u4"), ("module", "<u4")])
 
 _MAGIC, _VERSION, _NAMED = b"BYSITES\n", 1, 1
-INCOMPLETE = "[incomplete]"
 _HEADER = np.dtype(
     [("magic", "S8"), ("version", "<u4"), ("flags", "<u4")]
     + [(name, "<u8") for name in ("events", "nodes", "frames", "labels", "texts", "text_bytes")]
@@ -146,25 +146,10 @@ class Sites:
         return Groups(by_node, [*names, NO_STACK], [*(self.texts[one] for one in modules), ""])
 
     def speakers(self, skip: str | None) -> np.ndarray:
-        """As `speaker`, but functions that the regular expression `skip` matches do not speak. Chosen as
-        lab/src/sites/labels.cpp does: the innermost function that is no wrapper, else the innermost."""
+        """As `speaker`, but functions that the regular expression `skip` matches do not speak."""
         if skip is None:
             return self.speaker
-        try:
-            expression = re.compile(skip)
-        except re.error as error:
-            raise UserError(f"--skip: '{skip}' is no regular expression ({error})") from None
-        silent = self.wraps | np.array([expression.search(text) is not None for text in self.texts], bool)
-        innermost, nobody = self.first_label[:-1].astype(np.int64), len(self.label)
-        # The module of markers, which say why a stack could not be walked to its root.
-        incomplete = self.texts.index(INCOMPLETE) if INCOMPLETE in self.texts else len(self.texts)
-        passes_on = silent[self.label["function"]] | (self.label["module"] == incomplete)
-        speaks = np.where(passes_on, nobody, np.arange(nobody))
-        found = np.minimum.reduceat(speaks, innermost)[self.frame].tolist() if nobody else []
-        for node, parent in enumerate(self.parent.tolist()):
-            if found[node] == nobody and parent != NONE:
-                found[node] = found[parent]
-        return np.where(np.array(found) == nobody, innermost[self.frame], found)
+        return np.array(json.loads(native.call("blockyard-sites", ["speakers", self.path, "--skip", skip])), np.int64)
 
 
 def of(section: Section) -> Sites | None:
