@@ -414,7 +414,7 @@ def test_the_first_sentence_says_what_is_at_stake(tmp_path):
     assert "nothing to gain" not in text.answer(report)
     report = advise(play(tmp_path / "little.txt", temp))
     assert text.answer(report).startswith(
-        "Allocation takes <0.1 % of the worst frame at 60 per second and <0.1 % of the run (estimated): nothing to "
+        "Allocation takes <.01 % of the worst frame at 60 per second and <.01 % of the run (estimated): nothing to "
         "gain here. "
     )
 

@@ -64,11 +64,12 @@ def command(again: bool, everything: bool, output: Path | None) -> None:
 def _report(folder: Path, everything: bool) -> str:
     """The verdict with its figures and where the rest lies, as a screen of 80 columns shows it."""
     # Imported here: drawing libraries take a second to load that the stored result need not wait for.
-    from blockyard import report
+    from blockyard.report.builder import build
+    from blockyard.report.options import ReportOptions
     from blockyard.report.page import writer as html_page
 
     no_page = html_page.missing()
-    result = report.build(folder, folder / demo.REPORT, report.ReportOptions(everything, html=no_page is None))
+    result = build(folder, folder / demo.REPORT, ReportOptions(everything, html=no_page is None))
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         page = Console(record=True, width=80, file=nowhere, force_terminal=True, highlight=False)
         page.print(result.short)
