@@ -190,8 +190,8 @@ def test_a_stripped_programs_functions_are_told_apart_by_where_they_begin(tmp_pa
     done = record(tmp_path / "bare.byj", str(tmp_path / "bare"))
 
     def counts(by: str) -> list[int]:
-        found = sites_tool.listing(done.output, {"--by": by, "--match": r"^bare\+0x"})["sites"]
-        return sorted(site["allocations"] for site in found)
+        found = sites_tool.listing(done.output, {"--by": by, "--match": r"^bare\+0x"})[0].sites
+        return sorted(site.allocations for site in found)
 
     assert counts("function") == [1, 2]
     assert counts("line") == [1, 1, 1]

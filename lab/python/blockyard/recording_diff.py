@@ -5,10 +5,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from blockyard import sites_tool
 from blockyard.errors import UserError
+from blockyard.sites_tool import Listing, Site, Totals
 
 METRICS = ("allocations", "bytes", "worst-frame", "peak", "end")
 _PER_FRAME = {"allocations": "frame_allocations", "bytes": "frame_bytes"}
@@ -100,14 +100,14 @@ def parse_gate(text: str) -> Gate:
     return Gate(text, found["metric"], float(found["limit"]) / 100, found["site"] is not None)
 
 
-def difference(before: dict[str, Any], after: dict[str, Any], totals: bool) -> Difference:
+def difference(before: Listing, after: Listing, totals: bool) -> Difference:
     """Compares two listings of blockyard-sites that were grouped alike and not limited."""
-    per_frame = not totals and all(one["marked_frames"] and one["frame_count"] for one in (before, after))
-    shared = _shared_names(before["sites"]) | _shared_names(after["sites"])
-    old, new = (_by_name(one["sites"], shared, one, per_frame) for one in (before, after))
+    per_frame = not totals and all(one.marked_frames and one.frame_count for one in (before, after))
+    shared = _shared_names(before.sites) | _shared_names(after.sites)
+    old, new = (_by_name(one.sites, shared, one, per_frame) for one in (before, after))
     names = dict.fromkeys([*old, *new])
     changes = [Change(name, old.get(name), new.get(name)) for name in names]
-    totals_of = [_figures(one["all"], one, per_frame) for one in (before, after)]
+    totals_of = [_figures(one.all, one, per_frame) for one in (before, after)]
     return Difference(
         per_frame, *totals_of, changes, list(_remarks(before, after)), _two_programs(before, after, changes)
     )
@@ -140,24 +140,24 @@ def share(rise: float, base: float) -> str:
     return f"{percent:+,.0f} %" if abs(percent) >= 9.95 else f"{percent:+.1f} %"
 
 
-def _short(site: dict[str, Any]) -> str:
+def _short(site: Site) -> str:
     """What one site is called in both recordings. Stacks are alike when their functions are: lines move when a file is
     edited. Modules and folders are left out: another build may have other ones."""
-    if "stack" in site:
-        return " < ".join(frame["function"] for frame in site["stack"]) or sites_tool.name(site)
+    if site.stack is not None:
+        return " < ".join(frame.function for frame in site.stack) or sites_tool.name(site)
     return sites_tool.name(site)
 
 
-def _full(site: dict[str, Any]) -> str:
+def _full(site: Site) -> str:
     """The same with its module, and with the whole path of its file where lines are told apart."""
-    modules = [frame["module"] for frame in site.get("stack", [])] or [site.get("module", "")]
+    modules = [frame.module for frame in site.stack or []] or [site.module]
     name = _short(site)
-    if "line" in site and "stack" not in site:
-        name = f"{site['function']} {site['file']}:{site['line']}"
+    if site.line is not None and site.stack is None:
+        name = f"{site.function} {site.file}:{site.line}"
     return f"{name} ({', '.join(dict.fromkeys(modules))})"
 
 
-def _shared_names(sites: Iterable[dict[str, Any]]) -> set[str]:
+def _shared_names(sites: Iterable[Site]) -> set[str]:
     """The short names that several sites of one recording have, in different modules or files."""
     full: dict[str, set[str]] = defaultdict(set)
     for site in sites:
@@ -165,9 +165,7 @@ def _shared_names(sites: Iterable[dict[str, Any]]) -> set[str]:
     return {name for name, several in full.items() if len(several) > 1}
 
 
-def _by_name(
-    sites: Iterable[dict[str, Any]], shared: set[str], recording: dict[str, Any], per_frame: bool
-) -> dict[str, dict]:
+def _by_name(sites: Iterable[Site], shared: set[str], recording: Listing, per_frame: bool) -> dict[str, dict]:
     found: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(METRICS, 0))
     for site in sites:
         name = _short(site)
@@ -178,17 +176,17 @@ def _by_name(
     return found
 
 
-def _figures(totals: dict[str, Any], recording: dict[str, Any], per_frame: bool) -> dict[str, float]:
-    figures: dict[str, float] = {metric: totals[name] for metric, name in _FIELDS.items()}
+def _figures(totals: Totals, recording: Listing, per_frame: bool) -> dict[str, float]:
+    figures: dict[str, float] = {metric: getattr(totals, name) for metric, name in _FIELDS.items()}
     if per_frame:
         for metric, name in _PER_FRAME.items():
-            figures[metric] = totals[name] / recording["frame_count"]
+            figures[metric] = getattr(totals, name) / recording.frame_count
     return figures
 
 
-def _two_programs(before: dict[str, Any], after: dict[str, Any], changes: list[Change]) -> str:
+def _two_programs(before: Listing, after: Listing, changes: list[Change]) -> str:
     """Another folder is another build; another file name, or hardly a site in common, another program."""
-    names = [os.path.basename(one["program"]) for one in (before, after)]
+    names = [os.path.basename(one.program) for one in (before, after)]
     common = sum(min(change.before["allocations"], change.after["allocations"]) for change in changes
                  if change.before and change.after)  # fmt: skip
     least = (
@@ -199,7 +197,7 @@ def _two_programs(before: dict[str, Any], after: dict[str, Any], changes: list[C
         if changes
         else 0
     )
-    named = before["has_names"] and after["has_names"]
+    named = before.has_names and after.has_names
     if names[0] != names[1]:
         return f"These are recordings of two programs, {names[0]} and {names[1]}."
     if named and common < _LEAST_COMMON * least:
@@ -207,10 +205,10 @@ def _two_programs(before: dict[str, Any], after: dict[str, Any], changes: list[C
     return ""
 
 
-def _remarks(before: dict[str, Any], after: dict[str, Any]) -> Iterable[str]:
-    if before["marked_frames"] != after["marked_frames"]:
+def _remarks(before: Listing, after: Listing) -> Iterable[str]:
+    if before.marked_frames != after.marked_frames:
         yield "only one of them marked frames, so whole recordings are compared"
-    if before["cut_at_end"] != after["cut_at_end"]:
+    if before.cut_at_end != after.cut_at_end:
         yield "only one of them ended with its program, so what is alive at the end can't be compared"
-    if not (before["has_names"] and after["has_names"]):
+    if not (before.has_names and after.has_names):
         yield "without names, addresses of different builds differ; run 'blockyard names' on both"

@@ -1,6 +1,5 @@
 """Calls blockyard-sites and words what sites, diff and export share."""
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from blockyard import journal_tool, native
 from blockyard.counted import listed
@@ -22,21 +22,77 @@ def call(arguments: Sequence[str | os.PathLike]) -> str:
     return journal_tool.run("blockyard-sites", arguments)
 
 
-def listing(journal: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The journal's sites, by these options of the native program."""
-    return json.loads(call(["list", journal, *native.arguments(given)]))
+class Totals(msgspec.Struct, frozen=True):
+    """Of a site, or of all: calls, bytes, and what became of the blocks."""
+
+    allocations: int
+    bytes: int
+    frame_allocations: int
+    frame_bytes: int
+    worst_frame_allocations: int
+    frames: int
+    peak_blocks: int
+    peak_bytes: int
+    end_blocks: int
+    end_bytes: int
+    freed: int
+    freed_same_frame: int
 
 
-def name(site: dict[str, Any]) -> str:
+class Function(msgspec.Struct, frozen=True):
+    """One of a stack; `line` is 0 where it is unknown."""
+
+    function: str
+    file: str
+    line: int
+    module: str
+
+
+class Site(Totals, frozen=True):
+    """What --by does not tell apart is None."""
+
+    freed_shared: int
+    shared_function: str
+    tag: str | None = None
+    function: str | None = None
+    file: str = ""
+    line: int | None = None
+    module: str = ""
+    stack: list[Function] | None = None
+
+
+class Listing(msgspec.Struct, frozen=True):
+    program: str
+    marked_frames: bool
+    frame_count: int
+    peak_at_ns: int
+    cut_at_end: bool
+    has_names: bool
+    without_stack: int
+    incomplete_stacks: int
+    site_count: int
+    all: Totals
+    sites: list[Site]
+    notes: list[str]
+
+
+def listing(journal: Path, given: Mapping[str, Any]) -> tuple[Listing, str]:
+    """The journal's sites, by these options of the native program; and as the JSON that it printed."""
+    text = call(["list", journal, *native.arguments(given)])
+    return msgspec.json.decode(text, type=Listing), text
+
+
+def name(site: Site | Function) -> str:
     """What a person calls the site."""
-    if "tag" in site:
-        return site["tag"] or "(no tag)"
-    if "function" not in site:
-        return site["module"] or "(no call stack)"
-    if not site["function"]:
+    if isinstance(site, Site):
+        if site.tag is not None:
+            return site.tag or "(no tag)"
+        if site.function is None:
+            return site.module or "(no call stack)"
+    if not site.function:
         return "(no call stack)"
-    where = os.path.basename(site["file"]) if "line" in site else ""
-    return f"{site['function']} {where}:{site['line']}" if site.get("line") else f"{site['function']} {where}".rstrip()
+    where = os.path.basename(site.file) if site.line is not None else ""
+    return f"{site.function} {where}:{site.line}" if site.line else f"{site.function} {where}".rstrip()
 
 
 def is_nameless(function: str) -> bool:

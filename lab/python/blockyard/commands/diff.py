@@ -78,9 +78,9 @@ def command(
     """
     files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, junit_path)
     chosen = [recording_diff.parse_gate(text) for text in gates]
-    old, new = (sites_tool.listing(journal, given) for journal in (before, after))
+    old, new = (sites_tool.listing(journal, given)[0] for journal in (before, after))
     for journal, listing in ((before, old), (after, new)):
-        if not listing["all"]["allocations"]:
+        if not listing.all.allocations:
             raise UserError(f"{journal} has no allocation to compare")
     found = recording_diff.difference(old, new, totals)
     outcomes = [recording_diff.judge(found, gate) for gate in chosen]
