@@ -69,16 +69,23 @@ def test_every_allocator_has_a_density_scatter_of_full_size(drawn: Path, name: s
     assert np.count_nonzero(saturated_colour(plot(drawn / f"{name}.png"))) > 5000
 
 
-@pytest.mark.parametrize(
-    "name", ["percentiles-as-run", "percentiles-inherent", "comparison-as-run", "comparison-inherent"]
-)
-def test_summary_pictures_are_there_and_not_blank(drawn: Path, name: str) -> None:
-    image = pixels(drawn / f"{name}.png")
-    assert image.shape[1] == 1600 and np.count_nonzero(saturated_colour(image)) > 1000
+def in_colour(path: Path, colour: str) -> np.ndarray:
+    return (pixels(path) == np.round(255 * np.array(to_rgb(colour)))).all(axis=2)
 
 
 def pixels_of(path: Path, colour: str) -> int:
-    return int((pixels(path) == np.round(255 * np.array(to_rgb(colour)))).all(axis=2).sum())
+    return int(in_colour(path, colour).sum())
+
+
+@pytest.mark.parametrize("view", ["as-run", "inherent"])
+def test_a_spike_ends_its_line_above_the_others_and_its_row_further_right(drawn: Path, view: str) -> None:
+    path = drawn / f"percentiles-{view}.png"
+    calm, spiky = (np.flatnonzero(in_colour(path, colour).any(axis=1)).min() for colour in style.LINES[1:3])
+    assert spiky < calm - 100
+    # Of malloc the worst events, of calm above and of spiky below.
+    rows, columns = np.nonzero(in_colour(drawn / f"comparison-{view}.png", style.LINES[1])[100:, 200:850])
+    upper = rows < rows.mean()
+    assert columns[~upper].min() > columns[upper].max() + 100
 
 
 @pytest.mark.parametrize("asked, coloured", [((), 2), (("e",), 3), (("d", "e"), 4)])
