@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "blockyard/adapter.h"
+#include "clock/clock.hpp"
 #include "frame_blocks.hpp"
 #include "other_blocks.hpp"
 #include "subjects.hpp"
@@ -72,7 +72,7 @@ class Stretches {
 
   /// Means per block, less the cost of the clock.
   Nanoseconds get() {
-    const double ticks_per_ns = base::ticks_per_ns();
+    const double ticks_per_ns = clock::ticks_per_ns();
     const double clock = mean_of_many(clock_) / 2;
     const auto a_block = [&](std::vector<std::uint64_t>& ticks) {
       return (mid_mean(ticks) - clock) / ticks_per_ns / static_cast<double>(blocks_);
@@ -127,21 +127,21 @@ template <class Body>
 template <class Subject>
 [[gnu::noinline]] Stretches::Ticks pass(const by_adapter* adapter, std::size_t size,
                                         std::array<void*, blocks_a_pass>& blocks) {
-  const std::uint64_t before = base::ticks_fenced();
-  const std::uint64_t begun = base::ticks_fenced();
+  const std::uint64_t before = clock::ticks_fenced();
+  const std::uint64_t begun = clock::ticks_fenced();
   std::uint64_t allocated = 0;
   std::uint64_t freeing = 0;
   {
     Subject subject(adapter);
     by_fours(0, blocks_a_pass, [&](std::size_t i) BY_IN_PLACE { blocks[i] = subject.allocate(size); });
-    allocated = base::ticks_fenced();
-    freeing = base::ticks_fenced();
+    allocated = clock::ticks_fenced();
+    freeing = clock::ticks_fenced();
     by_fours(0, blocks_a_pass,
              [&](std::size_t i) BY_IN_PLACE { subject.free(blocks[i], size, alignof(std::max_align_t)); });
   }
-  const std::uint64_t freed = base::ticks_fenced();
+  const std::uint64_t freed = clock::ticks_fenced();
   Subject::end_frame();
-  const std::uint64_t ended = base::ticks_fenced();
+  const std::uint64_t ended = clock::ticks_fenced();
   return {allocated - begun, freed - freeing, ended - freed, (begun - before) + (freeing - allocated)};
 }
 
@@ -214,8 +214,8 @@ struct Frame {
 
 template <class Subject>
 [[gnu::noinline]] Stretches::Ticks time_frame(const by_adapter* adapter, Frame& frame, bool writes) {
-  const std::uint64_t before = base::ticks_fenced();
-  const std::uint64_t begun = base::ticks_fenced();
+  const std::uint64_t before = clock::ticks_fenced();
+  const std::uint64_t begun = clock::ticks_fenced();
   std::uint64_t allocated = 0;
   std::uint64_t used = 0;
   std::uint64_t freeing = 0;
@@ -233,21 +233,21 @@ template <class Subject>
       }
       frame.blocks[next] = subject.allocate(frame.wanted[next].size, frame.wanted[next].alignment);
     }
-    allocated = base::ticks_fenced();
+    allocated = clock::ticks_fenced();
     if (writes) {
       frame.write();
     }
     frame.sort_back();
-    used = base::ticks_fenced();
-    freeing = base::ticks_fenced();
+    used = clock::ticks_fenced();
+    freeing = clock::ticks_fenced();
     by_fours(0, blocks_a_frame, [&](std::size_t i) BY_IN_PLACE {
       const bench::FrameBlock& wanted = frame.wanted_back[i];
       subject.free(frame.blocks_back[i], wanted.size, wanted.alignment);
     });
   }
-  const std::uint64_t freed = base::ticks_fenced();
+  const std::uint64_t freed = clock::ticks_fenced();
   Subject::end_frame();
-  const std::uint64_t ended = base::ticks_fenced();
+  const std::uint64_t ended = clock::ticks_fenced();
   return {allocated - begun, freed - freeing, ended - freed, (begun - before) + (freeing - used)};
 }
 

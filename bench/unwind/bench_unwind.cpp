@@ -13,8 +13,8 @@
 
 #include <dlfcn.h>
 
-#include "base/clock.hpp"
 #include "call_tree.hpp"
+#include "clock/clock.hpp"
 #include "unwind/objects.hpp"
 #include "unwind/walker.hpp"
 
@@ -49,10 +49,10 @@ using Way = void (*)();
 
 double ns_per_event(void (*tree)(const Shape&, Way), const Shape& shape, Way way) {
   events = 0;
-  const std::uint64_t begin = base::ticks_fenced();
+  const std::uint64_t begin = clock::ticks_fenced();
   tree(shape, way);
-  const std::uint64_t end = base::ticks_fenced();
-  return static_cast<double>(end - begin) / base::ticks_per_ns() / static_cast<double>(events);
+  const std::uint64_t end = clock::ticks_fenced();
+  return static_cast<double>(end - begin) / clock::ticks_per_ns() / static_cast<double>(events);
 }
 
 double median(std::vector<double> values) {

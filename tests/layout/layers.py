@@ -16,15 +16,16 @@ LIBRARY = {
     "container": {"base", "block", "heap", "lifetime", "pages"},
 }
 LAB = {
+    "clock": set(),
     "journal": {"base"},
     "names": {"base", "journal", "unwind"},
-    "record": {"base", "journal", "unwind"},
+    "record": {"base", "clock", "journal", "unwind"},
     "trial": {"base", "record"},
     "budget": {"journal", "sites"},
     "unwind": {"base"},
-    "replay": {"base", "journal", "samples"},
+    "replay": {"base", "clock", "journal", "samples"},
     "samples": {"base"},
-    "locality": {"base", "journal", "replay"},
+    "locality": {"base", "clock", "journal", "replay"},
     "sites": {"base", "journal"},
     "advise": {"base", "journal", "sites"},
 }

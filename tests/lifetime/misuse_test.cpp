@@ -110,9 +110,6 @@ TEST(Misuse, a_leak_mode_that_is_none_is_said_once_and_none_is_on) {
               std::string("blockyard: BLOCKYARD_LEAKS=") + mode + " is not 0, 1 or 2; leak detection stays off\n");
   }
 }
-TEST(Misuse, the_former_name_of_the_setting_turns_checks_on_too) {
-  EXPECT_NE(run("write_after_scope", "BLOCKYARD_CHECK=1").status, 0);
-}
 TEST(Misuse, correct_use_passes_with_checks) {
   const Outcome outcome = run("right_use", "BLOCKYARD_CHECKS=1");
   EXPECT_EQ(outcome.status, 0) << outcome.said;

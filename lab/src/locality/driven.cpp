@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "blockyard/block_allocator.hpp"
 #include "blockyard/lifetime.hpp"
+#include "clock/clock.hpp"
 #include "journal/event.hpp"
 #include "replay/run/adapter_host.hpp"
 
@@ -17,21 +17,21 @@ namespace {
 // Every allocator runs in the same loop; calls that a program would inline are inlined.
 template <class Allocate, class Free>
 Pass time_loops(const Request& request, void** blocks, Allocate&& allocate_one, Free&& free_one) {
-  const double ticks_per_ns = base::ticks_per_ns();
-  const std::uint64_t begun = base::ticks_fenced();
+  const double ticks_per_ns = clock::ticks_per_ns();
+  const std::uint64_t begun = clock::ticks_fenced();
   for (std::size_t i = 0; i < request.count; ++i) {
     blocks[i] = allocate_one();
   }
-  const std::uint64_t allocated = base::ticks_fenced();
+  const std::uint64_t allocated = clock::ticks_fenced();
   if (std::find(blocks, blocks + request.count, nullptr) != blocks + request.count) {
     throw journal::Error("the allocator had no memory for " + std::to_string(request.count) + " blocks of " +
                          std::to_string(request.size) + " bytes");
   }
-  const std::uint64_t freeing = base::ticks_fenced();
+  const std::uint64_t freeing = clock::ticks_fenced();
   for (std::size_t i = 0; i < request.count; ++i) {
     free_one(blocks[i]);
   }
-  const std::uint64_t freed = base::ticks_fenced();
+  const std::uint64_t freed = clock::ticks_fenced();
   return {static_cast<double>(allocated - begun) / ticks_per_ns, static_cast<double>(freed - freeing) / ticks_per_ns};
 }
 

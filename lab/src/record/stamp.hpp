@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "record/channel.hpp"
 
 namespace blockyard::record {
@@ -19,13 +19,13 @@ inline std::uint64_t monotonic_ns() {
 /// Stores become visible when they retire, in order, so reading the counter needs no fence.
 inline std::uint64_t stamp_before(StampClock clock) {
   if (__builtin_expect(clock != StampClock::cycles, 0)) return monotonic_ns();
-  return base::ticks();
+  return clock::ticks();
 }
 
 /// A stamp not earlier than anything before it in program order, loads included.
 inline std::uint64_t stamp_after(StampClock clock) {
   if (__builtin_expect(clock != StampClock::cycles, 0)) return monotonic_ns();
-  return base::ticks_after();
+  return clock::ticks_after();
 }
 
 /// Makes what this thread stored visible to all before a stamp that follows is read. These are instructions because the

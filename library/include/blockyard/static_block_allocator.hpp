@@ -43,10 +43,10 @@ struct ThreadBlocks {
   Slab* current[slot_count];
 };
 
-extern "C" {
 /// The calling thread's. Until the thread allocates its first block, one whose slabs have no blocks.
-extern BY_API constinit thread_local ThreadBlocks* by_thread_blocks __attribute__((tls_model("initial-exec")));
+BY_THREAD_VARIABLE(ThreadBlocks*, by_thread_blocks, thread_blocks)
 
+extern "C" {
 BY_API void* by_static_block_allocate(std::size_t stride) noexcept;
 /// The same for an object of this type, which leak reports then name.
 BY_API void* by_static_block_allocate_typed(std::size_t stride, TypeRecord* type) noexcept;
@@ -112,7 +112,7 @@ class StaticBlockAllocator {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     return nullptr;
 #else
-    return block::slab_take(block::by_thread_blocks->current[block::slot_of<stride>()], stride);
+    return block::slab_take(block::thread_blocks()->current[block::slot_of<stride>()], stride);
 #endif
   }
 
@@ -123,7 +123,7 @@ class StaticBlockAllocator {
     block::by_static_block_free_checked(taken, stride);
 #else
     block::Slab* const slab = block::slab_of(taken, block::slab_mask_of(block::slab_shift_of(stride)));
-    if (slab->owner.load(std::memory_order_relaxed) == block::by_thread_blocks) [[likely]] {
+    if (slab->owner.load(std::memory_order_relaxed) == block::thread_blocks()) [[likely]] {
       if (!block::slab_put(slab, taken, stride)) [[unlikely]] {
         block::by_static_block_free_slow(slab);
       }

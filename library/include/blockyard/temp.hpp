@@ -51,9 +51,10 @@ constexpr bool is_valid_alignment(std::size_t alignment) {
   return alignment - 1 < max_alignment && (alignment & (alignment - 1)) == 0;
 }
 
+BY_THREAD_VARIABLE(TempRegion, by_temp_region, temp_region)
+
 // Cold, so that compilers move these calls out of the fast path.
 extern "C" {
-extern BY_API constinit thread_local TempRegion by_temp_region __attribute__((tls_model("initial-exec")));
 [[gnu::cold]] BY_API void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept;
 [[gnu::cold]] BY_API void by_temp_deallocate_slow(void* block) noexcept;
 [[gnu::cold]] BY_API void by_temp_deallocate_sized_slow(void* block, std::size_t size) noexcept;
@@ -81,7 +82,7 @@ constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) no
 /// As by_lifetime_alloc(size, alignment, BY_TEMP): a few instructions while the block fits the region.
 [[nodiscard, gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void* temp_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
-  lifetime::TempRegion& region = lifetime::by_temp_region;
+  lifetime::TempRegion& region = lifetime::temp_region();
   std::uintptr_t room = region.room;
   std::uintptr_t begin = region.stop - room;
   const std::size_t minus_taken = lifetime::minus_taken_by(size, alignment);
@@ -134,7 +135,7 @@ namespace lifetime {
 
 /// As by_lifetime_free(block, BY_TEMP). O(1).
 [[gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
-  lifetime::TempRegion& region = lifetime::by_temp_region;
+  lifetime::TempRegion& region = lifetime::temp_region();
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   const std::uintptr_t from_last = address - region.last;
   if (from_last >= region.older) [[likely]] {
@@ -150,7 +151,7 @@ namespace lifetime {
 /// The same for callers that know the size. Frees in reverse order of the allocations take every block back, if sizes
 /// are multiples of their alignment, as the sizes of objects are.
 BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block, std::size_t size) noexcept {
-  lifetime::TempRegion& region = lifetime::by_temp_region;
+  lifetime::TempRegion& region = lifetime::temp_region();
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   if (address - region.begin < region.bytes) [[likely]] {
     if (address + size + (size == 0) == region.next() || address == region.last) {

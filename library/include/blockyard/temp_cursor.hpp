@@ -114,7 +114,7 @@ class temp_cursor {
     }
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     if (address + taken_by(size) == next()) {
-      lifetime::TempRegion& region = lifetime::by_temp_region;
+      lifetime::TempRegion& region = lifetime::temp_region();
       region.peak = next() > region.peak ? next() : region.peak;
       room_ = end_ - address;
     }

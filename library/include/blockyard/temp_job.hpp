@@ -68,8 +68,9 @@ inline BlockHeader* header_of(void* block) {
   return reinterpret_cast<BlockHeader*>(static_cast<std::byte*>(block) - header_bytes);
 }
 
+BY_THREAD_VARIABLE(JobCursor, by_job_cursor, job_cursor)
+
 extern "C" {
-extern BY_API constinit thread_local JobCursor by_job_cursor __attribute__((tls_model("initial-exec")));
 /// Whether leak detection is on: then every allocation takes the slow path.
 extern BY_API constinit std::atomic<bool> by_jobs_followed;
 BY_API void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcept;
@@ -83,7 +84,7 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
 [[nodiscard, gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void* temp_job_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   using namespace lifetime;
-  JobCursor& cursor = by_job_cursor;
+  JobCursor& cursor = job_cursor();
   const std::size_t effective = alignment < alignof(BlockHeader) ? alignof(BlockHeader) : alignment;
   std::uintptr_t begin = cursor.next + header_bytes;
   if (is_valid_alignment(alignment) && size <= largest_shared && !by_jobs_followed.load(std::memory_order_relaxed))
@@ -117,7 +118,7 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
   if (block == nullptr) {
     return;
   }
-  JobCursor& cursor = by_job_cursor;
+  JobCursor& cursor = job_cursor();
   BlockHeader* const header = header_of(block);
   auto* const chunk = reinterpret_cast<JobChunk*>(reinterpret_cast<std::uintptr_t>(block) & ~(chunk_bytes - 1));
   if (header->kind == BlockKind::live) [[likely]] {

@@ -31,6 +31,8 @@ class BackgroundThread {
   void forget() { alive_.store(0, std::memory_order_relaxed); }
 
  private:
+  void (*run_)() = nullptr;
+  const char* name_ = nullptr;
   std::atomic<std::uint32_t> alive_{0};
   std::atomic<int> thread_{0};               // the system's number of the last one, until that is gone
   [[maybe_unused]] char* memory_ = nullptr;  // kept for the next

@@ -100,7 +100,7 @@ void for_each_pool(const ThreadState* state, Work&& work) {
 
 void park(void* value) {
   ThreadState* const state = static_cast<ThreadState*>(value);
-  by_thread_blocks = &no_blocks;
+  thread_blocks() = &no_blocks;
   for_each_pool(state, pool_free_loose);  // back to their slabs
   const std::lock_guard lock(parked_lock);
   state->next_parked = parked;
@@ -133,7 +133,7 @@ ThreadState* enter() {
       state->next_known = head;
     } while (!known.compare_exchange_weak(head, state, std::memory_order_release, std::memory_order_relaxed));
   }
-  by_thread_blocks = state;
+  thread_blocks() = state;
   thread_exit.set(state);
   return state;
 }
@@ -174,7 +174,7 @@ void watched_free(std::uint32_t slot, const Slab* supposed, void* block) {
 
 void free_one(void* block, std::size_t stride) {
   Slab* const record = slab_of(block, slab_mask_of(slab_shift_of(stride)));
-  if (record->owner.load(std::memory_order_relaxed) != by_thread_blocks) {
+  if (record->owner.load(std::memory_order_relaxed) != thread_blocks()) {
     pool_free_remote(block, record);
   } else if (!slab_put(record, block, stride)) {
     by_static_block_free_slow(record);
@@ -235,9 +235,9 @@ void free_chains(std::uint32_t slot) {
 
 }  // namespace
 
-extern "C" {
-constinit thread_local ThreadBlocks* by_thread_blocks = &no_blocks;
+BY_DEFINE_THREAD_VARIABLE(ThreadBlocks*, by_thread_blocks, thread_blocks, &no_blocks)
 
+extern "C" {
 void* by_static_block_allocate(std::size_t stride) noexcept {
   const std::uint32_t slot = slot_of_stride(stride);
   if (slot == 0) {
@@ -246,7 +246,7 @@ void* by_static_block_allocate(std::size_t stride) noexcept {
   if (process_is_watched()) {
     return watched_allocate(slot, stride);
   }
-  ThreadState* const state = by_thread_blocks == &no_blocks ? enter() : static_cast<ThreadState*>(by_thread_blocks);
+  ThreadState* const state = thread_blocks() == &no_blocks ? enter() : static_cast<ThreadState*>(thread_blocks());
   if (state == nullptr) {
     return nullptr;
   }
@@ -266,7 +266,7 @@ void* by_static_block_allocate_typed(std::size_t stride, TypeRecord* type) noexc
 void* by_static_block_take(std::size_t stride) {
   void* block = nullptr;
   if (stride <= small_stride) {
-    block = slab_take(by_thread_blocks->current[stride / unit], stride);
+    block = slab_take(thread_blocks()->current[stride / unit], stride);
   }
   return block != nullptr ? block : or_bad_alloc(by_static_block_allocate(stride));
 }
@@ -282,10 +282,10 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
     watched_free(0, record, block);
     return;
   }
-  if (by_thread_blocks != &no_blocks) {
+  if (thread_blocks() != &no_blocks) {
     // The slab's pool may change, but not its stride: the block is live, so its page was not given back.
     const std::uint32_t slot = record->pool.load(std::memory_order_acquire)->slot;
-    Pool* const own = static_cast<ThreadState*>(by_thread_blocks)->pools[slot].load(std::memory_order_relaxed);
+    Pool* const own = static_cast<ThreadState*>(thread_blocks())->pools[slot].load(std::memory_order_relaxed);
     if (own != nullptr && pool_keep(own, block)) {
       return;
     }
@@ -492,8 +492,7 @@ bool static_slot_in_use(std::uint32_t slot) {
 }
 
 bool static_invariants_hold() {
-  const ThreadState* const state =
-      by_thread_blocks == &no_blocks ? nullptr : static_cast<ThreadState*>(by_thread_blocks);
+  const ThreadState* const state = thread_blocks() == &no_blocks ? nullptr : static_cast<ThreadState*>(thread_blocks());
   if (process_is_watched() || state == nullptr) {
     return true;
   }
@@ -532,8 +531,8 @@ void by_static_block_trim(void) {
   }
   const std::lock_guard lock(parked_lock);
   const auto each_pool = [](auto&& work) {
-    if (by_thread_blocks != &no_blocks) {
-      for_each_pool(static_cast<ThreadState*>(by_thread_blocks), work);
+    if (thread_blocks() != &no_blocks) {
+      for_each_pool(static_cast<ThreadState*>(thread_blocks()), work);
     }
     for (const ThreadState* state = parked; state != nullptr; state = state->next_parked) {
       for_each_pool(state, work);

@@ -135,9 +135,8 @@ bool process_has_checks() {
   return true;
 #else
   const auto is_1 = [](const char* value) { return value != nullptr && std::strcmp(value, "1") == 0; };
-  // The last is a former name.
-  static const bool checks = base::under_valgrind() || base::under_address_sanitizer() ||
-                             is_1(std::getenv("BLOCKYARD_CHECKS")) || is_1(std::getenv("BLOCKYARD_CHECK"));
+  static const bool checks =
+      base::under_valgrind() || base::under_address_sanitizer() || is_1(std::getenv("BLOCKYARD_CHECKS"));
   return checks;
 #endif
 }

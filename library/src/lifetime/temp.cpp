@@ -16,7 +16,7 @@
 
 namespace blockyard::lifetime {
 
-constinit thread_local TempRegion by_temp_region{};
+BY_DEFINE_THREAD_VARIABLE(TempRegion, by_temp_region, temp_region)
 
 namespace {
 
@@ -35,7 +35,7 @@ Settings read_settings(std::uint32_t& version) {
   return settings;
 }
 
-TempRegion& region_of(ThreadState* state) { return is_watched() ? state->watched_temp : by_temp_region; }
+TempRegion& region_of(ThreadState* state) { return is_watched() ? state->watched_temp : temp_region(); }
 
 std::uintptr_t address_of(const void* block) { return reinterpret_cast<std::uintptr_t>(block); }
 void* pointer_to(std::uintptr_t address) { return reinterpret_cast<void*>(address); }  // NOLINT: it was a pointer
@@ -357,7 +357,7 @@ void end_temp_frame(ThreadState* state) {
 bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
   const std::size_t old_bytes = old_size + (old_size == 0);
   const std::size_t bytes = size + (size == 0);
-  TempRegion& region = by_temp_region;
+  TempRegion& region = temp_region();
   const std::uintptr_t address = address_of(block);
   if (address % alignment == 0) {
     const bool inside = address - region.begin < region.bytes;
@@ -401,7 +401,7 @@ void by_temp_deallocate_slow(void* block) noexcept {
       return;
     }
   }
-  if (address_of(block) - by_temp_region.begin < by_temp_region.bytes) {
+  if (address_of(block) - temp_region().begin < temp_region().bytes) {
     return;  // of an earlier frame or scope: not checked here
   }
   free_outside_block(state, block);

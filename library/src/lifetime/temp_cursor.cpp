@@ -42,7 +42,7 @@ std::size_t by_temp_cursor_open() noexcept {
 TempCut by_temp_cursor_cut(std::uintptr_t next, std::uintptr_t end, std::size_t size, std::size_t alignment,
                            std::size_t granularity, std::size_t depth) noexcept {
   ThreadState* const state = this_thread;
-  TempRegion& region = by_temp_region;
+  TempRegion& region = temp_region();
   const std::size_t strictest = std::max(alignment, granularity);
   if (region.begin == 0 || depth == 0 || !is_valid_alignment(alignment)) {
     // The thread's first block, a watched process, or a bad alignment.
@@ -75,8 +75,8 @@ void by_temp_cursor_close(std::uintptr_t next, std::uintptr_t end, std::size_t d
   if (depth == 0 || state == nullptr || state->open_cursors == 0) {
     return;  // it never had a piece, or its thread ended
   }
-  if (is_newest(by_temp_region, end)) {
-    go_on_at(by_temp_region, next);
+  if (is_newest(temp_region(), end)) {
+    go_on_at(temp_region(), next);
   }
   // If cursors end in the reverse order of their beginnings, each sets the pin back. In another order, or deeper than
   // pinned_before reaches, the pin may stay higher than it must until the last one ends. It is never too low: only the

@@ -116,7 +116,7 @@ std::uintptr_t take_large(std::size_t front, std::size_t bytes, std::size_t alig
   return base::align_up(start_of(chunk) + front, alignment);
 }
 
-JobCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_job : by_job_cursor; }
+JobCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_job : job_cursor(); }
 
 // The address of a block without its header; 0 with errno ENOMEM on failure.
 std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) {
@@ -178,7 +178,7 @@ std::size_t watched_size(void* block) {
 void release_slow(void* block) {
   header_of(block)->kind = BlockKind::freed;
   if (!is_watched()) {
-    release(by_job_cursor, block);
+    release(job_cursor(), block);
     return;
   }
   announce_freed(block);
@@ -238,8 +238,8 @@ bool resize_job(void* block, std::size_t old_size, std::size_t size, std::size_t
   const std::size_t bytes = size + (size == 0);
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   if (address % alignment == 0 && header_of(block)->kind == BlockKind::live) {
-    if (address + old_bytes == by_job_cursor.next && bytes <= largest_shared && bytes <= by_job_cursor.end - address) {
-      by_job_cursor.next = address + bytes;
+    if (address + old_bytes == job_cursor().next && bytes <= largest_shared && bytes <= job_cursor().end - address) {
+      job_cursor().next = address + bytes;
       return true;
     }
     return size <= old_size;  // not `bytes`: a block of size 0 may have no byte
@@ -249,8 +249,8 @@ bool resize_job(void* block, std::size_t old_size, std::size_t size, std::size_t
 
 void drop_padding(const void* block, std::size_t size) {
   const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(block) + size + (size == 0);
-  if (by_job_cursor.next - end < alignof(std::max_align_t)) {
-    by_job_cursor.next = end;
+  if (job_cursor().next - end < alignof(std::max_align_t)) {
+    job_cursor().next = end;
   }
 }
 

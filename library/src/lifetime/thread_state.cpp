@@ -15,7 +15,7 @@
 namespace blockyard::lifetime {
 
 constinit thread_local ThreadState* this_thread = nullptr;
-constinit thread_local JobCursor by_job_cursor{};
+BY_DEFINE_THREAD_VARIABLE(JobCursor, by_job_cursor, job_cursor)
 constinit base::Mutex rare_lock;
 
 namespace {
@@ -77,9 +77,9 @@ void leave_thread(void* value) {
   if (!is_frame_empty(state)) {
     end_temp_frame(state);
   }
-  retire_job_chunks(by_job_cursor);
+  retire_job_chunks(job_cursor());
   retire_job_chunks(state->watched_job);
-  by_temp_region = {};
+  temp_region() = {};
   state->watched_temp = {};
   this_thread = nullptr;
   const std::lock_guard lock(rare_lock);

@@ -102,8 +102,8 @@ struct ThreadState {
   std::uintptr_t pinned_before[8] = {};  ///< by a cursor's depth, from 1: `pinned` before its newest piece
   PageArray<OutsideBlock> outside;       ///< this frame's blocks that did not fit
   PageArray<WatchedBlock> blocks;        ///< in a watched process: this frame's blocks in the region, by address
-  TempRegion watched_temp{};             ///< in a watched process, in place of by_temp_region
-  JobCursor watched_job{};               ///< likewise, of by_job_cursor
+  TempRegion watched_temp{};             ///< in a watched process, in place of temp_region()
+  JobCursor watched_job{};               ///< likewise, of job_cursor()
   TempFigures figures;
 
   Relaxed<std::uint32_t> number;  ///< of the thread, counted from 1; 0: no thread has this state

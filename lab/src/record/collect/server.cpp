@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "record/collect/process_info.hpp"
 #include "record/stamp.hpp"
 
@@ -44,14 +44,14 @@ constexpr std::uint64_t second_ns = 1'000'000'000;
 
 Server::Server(ServerSettings settings)
     : settings_(std::move(settings)),
-      clock_(base::ticks_are_invariant() ? StampClock::cycles : StampClock::monotonic),
+      clock_(clock::ticks_are_invariant() ? StampClock::cycles : StampClock::monotonic),
       fences_(!expedited_barrier_available()),
       backlog_words_(std::min<std::uint64_t>(physical_memory_bytes() / 8, std::uint64_t{1} << 30) /
                      sizeof(std::uint64_t)),
       next_key_((stamp_after(StampClock::monotonic) | 0xff) + 1),
       recording_(std::to_string(next_key_)),
       names_(settings_.output, settings_.overwrite) {
-  if (clock_ == StampClock::cycles) ns_per_stamp_ = 1.0 / base::ticks_per_ns();
+  if (clock_ == StampClock::cycles) ns_per_stamp_ = 1.0 / clock::ticks_per_ns();
   if (settings_.connected >= 0) return;
   listeners_.push_back(listen_at(settings_.socket, true));
   if (settings_.socket.starts_with('/')) listeners_.push_back(listen_at(settings_.socket, false));

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/run/process_memory.hpp"
 
 namespace blockyard::replay {
@@ -22,11 +22,11 @@ struct Fresh {
 };
 
 std::uint64_t walk(std::span<const Fresh> blocks) {
-  const std::uint64_t begin = base::ticks_fenced();
+  const std::uint64_t begin = clock::ticks_fenced();
   for (const Fresh& fresh : blocks) {
     for (std::uint32_t at = 0; at < fresh.bytes; at += line_bytes) *static_cast<const volatile char*>(fresh.block + at);
   }
-  return base::ticks_fenced() - begin;
+  return clock::ticks_fenced() - begin;
 }
 
 // `begin` is the start of a page. Pages that the kernel says nothing about count as absent.

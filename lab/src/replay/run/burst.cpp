@@ -5,7 +5,7 @@
 namespace blockyard::replay {
 
 void end_burst(Record& last, std::uint64_t begin, const Session& session, CauseReader& cause_reader) {
-  const std::uint64_t end = base::ticks_fenced();
+  const std::uint64_t end = clock::ticks_fenced();
   std::uint64_t ticks = end - begin;
   std::uint64_t away = 0;
   std::uint8_t causes = 0;

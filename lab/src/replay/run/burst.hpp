@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/run/order.hpp"
 #include "replay/run/pacer.hpp"
 #include "replay/run/session.hpp"
@@ -92,7 +92,7 @@ class BurstTurn {
   void leave() {
     order_.leave();
     thread_.order_waits = order_waits_;
-    thread_.end_ticks = base::ticks();
+    thread_.end_ticks = clock::ticks();
   }
 
  private:
@@ -109,7 +109,7 @@ class BurstTurn {
   void begin() {
     left_ = most_burst_events;
     last_ns_ = plan_ns_ + stretch_ns_;
-    begin_ = base::ticks_fenced();
+    begin_ = clock::ticks_fenced();
   }
 
   const Session& session_;

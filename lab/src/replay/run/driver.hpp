@@ -168,7 +168,7 @@ class Driver {
     if constexpr (timed) {
       if (cause_reader_.wanted(done.call.begin, done.call.end)) [[unlikely]] {
         done.causes = cause_reader_.read(done.call.begin, done.call.end, cause::fault_in_call);
-        done.touch.begin = done.touch.end = done.unread_from = base::ticks_fenced();
+        done.touch.begin = done.touch.end = done.unread_from = clock::ticks_fenced();
       }
     }
   }
@@ -187,7 +187,7 @@ class Driver {
     }
     if (touch_ != Touch::nothing && size > done.fresh_from && done.block != nullptr) {
       touch_bytes(touch_, static_cast<char*>(done.block) + done.fresh_from, size - done.fresh_from);
-      if constexpr (timed) done.touch.end = base::ticks_fenced();
+      if constexpr (timed) done.touch.end = clock::ticks_fenced();
     }
     live_ += size;
     if (record.kind == static_cast<std::uint8_t>(journal::Kind::reallocate)) {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/run/pacer.hpp"
 #include "replay/run/session.hpp"
 
@@ -30,9 +30,9 @@ class JournalOrder {
   bool await(std::uint32_t event) {
     if (has_come(event)) return false;
     // As in wait_for_event(): the other thread may need this core.
-    const std::uint64_t patience = base::ticks() + static_cast<std::uint64_t>(sleep_lead_ns * session_.ticks_per_ns);
+    const std::uint64_t patience = clock::ticks() + static_cast<std::uint64_t>(sleep_lead_ns * session_.ticks_per_ns);
     while (event >= (others_ = lowest_of_others())) {
-      if (base::ticks() < patience) {
+      if (clock::ticks() < patience) {
         relax();
       } else {
         sleep_shortly();

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/observe/cause_reader.hpp"
 
 namespace blockyard::replay {
@@ -26,14 +26,14 @@ void sleep_towards(std::uint64_t due, std::uint64_t lead, double ticks_per_ns);
 
 /// Returns at `due`, or at once when it has passed. What happens meanwhile is charged to no event.
 inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns, CauseReader& cause_reader) {
-  std::uint64_t now = base::ticks();
+  std::uint64_t now = clock::ticks();
   cause_reader.pass(now);
   if (now >= due) return;
   if (due - now > lead + lead / 2) [[unlikely]] {
     sleep_towards(due, lead, ticks_per_ns);
     cause_reader.rebase();
   }
-  while ((now = base::ticks()) < due) {
+  while ((now = clock::ticks()) < due) {
     cause_reader.pass(now);
     relax();
   }

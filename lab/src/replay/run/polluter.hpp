@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 
 namespace blockyard::replay {
 
@@ -25,14 +25,14 @@ class Polluter {
   /// time for any of it.
   bool walk(std::uint64_t due) {
     ++walks_;
-    std::uint64_t now = base::ticks();
+    std::uint64_t now = clock::ticks();
     for (std::size_t walked = 0; walked < memory_.size(); walked += piece_bytes) {
       if (now + slowest_ + margin_ > due) return walked != 0;
       const char* const piece = memory_.data() + at_;
       for (std::size_t line = 0; line < piece_bytes; line += line_bytes)
         *static_cast<const volatile char*>(piece + line);
       at_ = at_ + piece_bytes < memory_.size() ? at_ + piece_bytes : 0;
-      const std::uint64_t then = base::ticks();
+      const std::uint64_t then = clock::ticks();
       // The slowest recent one decays, so that one interruption does not stop all later walks.
       slowest_ = then - now > slowest_ ? then - now : slowest_ - slowest_ / 64;
       now = then;

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/run/blocks.hpp"
 #include "replay/run/cores.hpp"
 #include "replay/run/crash.hpp"
@@ -58,15 +58,15 @@ void ReplayThreads::prepare(ReplayThread& thread) {
   use_signal_stack(thread.signal_stack, thread.signal_stack_bytes);
   sleep_precisely();
   thread.cause_reader.open(session_.causes);
-  const std::uint64_t begin = base::ticks_fenced();
+  const std::uint64_t begin = clock::ticks_fenced();
   if (const Marked marked(thread.mark); session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
-  thread.start_ticks = base::ticks_fenced() - begin;
+  thread.start_ticks = clock::ticks_fenced() - begin;
   // Many allocators make a thread's cache when the thread first allocates: the first block's restoring counts too.
   bool first = true;
   plan_.for_each_preamble(thread.index, [&](const Op& op) {
-    const std::uint64_t before = base::ticks_fenced();
+    const std::uint64_t before = clock::ticks_fenced();
     restore_block(session_, thread, op);
-    if (first) thread.start_ticks += base::ticks_fenced() - before;
+    if (first) thread.start_ticks += clock::ticks_fenced() - before;
     first = false;
   });
   thread.progress.done.store(0, std::memory_order_relaxed);
@@ -91,9 +91,9 @@ void ReplayThreads::clear_up(ReplayThread& thread) {
     slot = left.done.load(std::memory_order_relaxed);
     release_block(session_, left);
   }
-  const std::uint64_t begin = base::ticks_fenced();
+  const std::uint64_t begin = clock::ticks_fenced();
   if (session_.adapter->thread_stop != nullptr) session_.adapter->thread_stop();
-  thread.stop_ticks = base::ticks_fenced() - begin;
+  thread.stop_ticks = clock::ticks_fenced() - begin;
   if (thread.mark != nullptr && thread.index == 0) thread.mark->doing.store(Mark::lab, std::memory_order_release);
 }
 
@@ -105,7 +105,7 @@ void* ReplayThreads::run(void* run) {
   all->follow(*thread);
   all->clear_up(*thread);
   current_thread = nullptr;
-  thread->left_ticks = base::ticks();
+  thread->left_ticks = clock::ticks();
   return nullptr;
 }
 
@@ -125,7 +125,7 @@ void ReplayThreads::start() {
 }
 
 void ReplayThreads::replay() {
-  session_.clock_start = base::ticks() + session_.ticks(clock_lead_ns);
+  session_.clock_start = clock::ticks() + session_.ticks(clock_lead_ns);
   session_.phase.store(Phase::running, std::memory_order_release);
   announce(session_.go, 1);
   follow(session_.threads[0]);
@@ -145,7 +145,7 @@ void ReplayThreads::clear_up() {
 void ReplayThreads::await_end(std::size_t index) {
   while (pthread_tryjoin_np(pthreads_[index], nullptr) == EBUSY) sched_yield();
   ReplayThread& thread = session_.threads[index];
-  thread.stop_ticks += base::ticks() - thread.left_ticks;
+  thread.stop_ticks += clock::ticks() - thread.left_ticks;
 }
 
 }  // namespace blockyard::replay

@@ -31,7 +31,7 @@ class BlockPool {
 
   [[nodiscard]] void* allocate() const {
 #if !(defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED)
-    void* const ready = block::slab_take(block::by_thread_blocks->current[slot_], stride_);
+    void* const ready = block::slab_take(block::thread_blocks()->current[slot_], stride_);
     if (ready != nullptr) return ready;
 #endif
     return block::by_static_block_allocate(stride_);
@@ -42,7 +42,7 @@ class BlockPool {
     block::by_static_block_free_checked(taken, stride_);
 #else
     block::Slab* const slab = block::slab_of(taken, mask_);
-    if (slab->owner.load(std::memory_order_relaxed) != block::by_thread_blocks) {
+    if (slab->owner.load(std::memory_order_relaxed) != block::thread_blocks()) {
       block::by_static_block_free_remote(taken, slab);
     } else if (!block::slab_put(slab, taken, stride_)) {
       block::by_static_block_free_slow(slab);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "journal/event.hpp"
 #include "journal/utc_time.hpp"
 #include "replay/observe/tracer.hpp"
@@ -131,7 +131,7 @@ class Run {
   // Everything of the session that depends on settings alone.
   void set_up() {
     session_.allocator = settings_.allocator.c_str();
-    session_.ticks_per_ns = base::ticks_per_ns();
+    session_.ticks_per_ns = clock::ticks_per_ns();
     session_.ticks_per_plan_ns = settings_.pace == 0 ? 0 : session_.ticks_per_ns / settings_.pace;
     session_.sleep_lead = session_.ticks(sleep_lead_ns);
     session_.touch = settings_.touch;
@@ -247,9 +247,9 @@ class Run {
     totals_.rounding = rounding_of_live_blocks(session_, slots, rerouting_ ? nullptr : loaded_.usable_size);
     if (blocks_) blocks_->record(session_);
     chain_leftovers(session_, slots);
-    const std::uint64_t begin = base::ticks();
+    const std::uint64_t begin = clock::ticks();
     threads_->clear_up();
-    totals_.teardown_ns = session_.ns(base::ticks() - begin);
+    totals_.teardown_ns = session_.ns(clock::ticks() - begin);
     if (rerouting_) {
       rerouting_->note_peaks();
       totals_.routes = rerouting_->totals();

@@ -90,7 +90,7 @@ class ThreadRoutes {
 
   // A region that is empty gives no block: that is a process with checks, where nothing is known.
   static void count_overflow(RoutePart& part, const void* block) {
-    const lifetime::TempRegion& region = lifetime::by_temp_region;
+    const lifetime::TempRegion& region = lifetime::temp_region();
     if (region.bytes != 0 && reinterpret_cast<std::uintptr_t>(block) - region.begin >= region.bytes) ++part.overflowed;
   }
 

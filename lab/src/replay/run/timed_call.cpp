@@ -15,7 +15,7 @@ Floors measure_floors() {
   for (std::size_t i = 0; i < count; ++i) {
     Span span;
     measure<true, false>(span, unused, [] {});
-    const std::uint64_t touched = base::ticks_fenced();
+    const std::uint64_t touched = clock::ticks_fenced();
     calls[i] = saturated(span.end - span.begin);
     touches[i] = saturated(touched - span.end);
     step = std::gcd(std::gcd(step, calls[i]), touches[i]);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 
 namespace blockyard::replay {
 
@@ -29,11 +29,11 @@ template <typename T>
 /// Calls `call` between two clock reads. Where the allocator needs a lock, the wait for it is part of the call.
 template <bool timed, bool locked, typename Call>
 [[gnu::always_inline]] inline void measure(Span& span, std::mutex& lock, Call call) {
-  if constexpr (timed) span.begin = base::ticks_fenced();
+  if constexpr (timed) span.begin = clock::ticks_fenced();
   if constexpr (locked) lock.lock();
   call();
   if constexpr (locked) lock.unlock();
-  if constexpr (timed) span.end = base::ticks_fenced();
+  if constexpr (timed) span.end = clock::ticks_fenced();
 }
 
 /// What the measured loop's own code costs.

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/run/order.hpp"
 #include "replay/run/pacer.hpp"
 #include "replay/run/session.hpp"
@@ -72,7 +72,7 @@ class Turn {
   void leave() {
     order_.leave();
     thread_.order_waits = order_waits_;
-    thread_.end_ticks = base::ticks();
+    thread_.end_ticks = clock::ticks();
   }
 
  private:

@@ -25,21 +25,14 @@ namespace {
 constinit unsigned long allowed_cores[128] = {};
 constinit long allowed_bytes = 0;
 
-struct Work {
-  void (*run)();
-  const char* name;
-};
-constinit Work given{};
-
 // As a batch thread it never preempts the thread that wakes it, in the middle of that thread's work.
-void set_up_and_run() {
+void set_up(const char* name) {
   const sched_param none{};
   syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
   if (allowed_bytes > 0) {
     syscall(SYS_sched_setaffinity, 0, allowed_bytes, allowed_cores);
   }
-  syscall(SYS_prctl, PR_SET_NAME, given.name, 0, 0, 0);
-  given.run();
+  syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
 }
 
 #if !BLOCKYARD_SANITIZED
@@ -61,7 +54,8 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
   if (!is_over()) {
     return false;
   }
-  given = {run, name};
+  run_ = run;
+  name_ = name;
   alive_.store(1, std::memory_order_relaxed);
 #if BLOCKYARD_SANITIZED
   (void)variables;
@@ -71,7 +65,8 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
                            [](void* self) -> void* {
                              static_cast<BackgroundThread*>(self)->thread_.store(static_cast<int>(syscall(SYS_gettid)),
                                                                                  std::memory_order_relaxed);
-                             set_up_and_run();
+                             set_up(static_cast<BackgroundThread*>(self)->name_);
+                             static_cast<BackgroundThread*>(self)->run_();
                              static_cast<BackgroundThread*>(self)->alive_.store(0, std::memory_order_release);
                              return nullptr;
                            },
@@ -112,11 +107,12 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
                           CLONE_SETTLS | CLONE_CHILD_CLEARTID;
     const NoSignals none;
     const int thread = clone(
-        [](void*) {
-          set_up_and_run();
+        [](void* self) {
+          set_up(static_cast<BackgroundThread*>(self)->name_);
+          static_cast<BackgroundThread*>(self)->run_();
           return 0;
         },
-        memory_ + page + stack, flags, nullptr, nullptr, reinterpret_cast<void*>(pointer_), &alive_);
+        memory_ + page + stack, flags, this, nullptr, reinterpret_cast<void*>(pointer_), &alive_);
     started = thread > 0;
     thread_.store(started ? thread : 0, std::memory_order_relaxed);
   }

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/observe/usage.hpp"
 #include "replay/run/clock_ns.hpp"
 #include "replay/run/process_memory.hpp"
@@ -130,7 +130,7 @@ std::vector<std::string> Background::names() const {
 }
 
 Aftermath observe_aftermath(const Session& session, Background& background) {
-  const std::uint64_t begin = base::ticks();
+  const std::uint64_t begin = clock::ticks();
   const Work before = work_now();
   const std::uint64_t cpu_before = background.update(session);
   std::uint64_t cpu = cpu_before;
@@ -138,7 +138,7 @@ Aftermath observe_aftermath(const Session& session, Background& background) {
   std::uint64_t active_ns = 0;
   while (background.alive()) {
     nanosleep(&rest, nullptr);
-    const std::uint64_t now_ns = session.ns(base::ticks() - begin);
+    const std::uint64_t now_ns = session.ns(clock::ticks() - begin);
     const std::uint64_t cpu_now = background.update(session);
     const std::uint64_t resident_now = resident_bytes();
     if (cpu_now - cpu > idle_cpu_ns || resident_now != resident) active_ns = now_ns;

@@ -11,7 +11,7 @@
 #include <array>
 #include <cerrno>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/run/clock_ns.hpp"
 
 namespace blockyard::replay {
@@ -49,9 +49,9 @@ double shortest_fault_ns(double ticks_per_ns) {
   const auto* bytes = static_cast<const volatile char*>(memory);
   std::uint64_t shortest = ~std::uint64_t{0};
   for (std::size_t i = 0; i < pages; ++i) {
-    const std::uint64_t begin = base::ticks_fenced();
+    const std::uint64_t begin = clock::ticks_fenced();
     (void)bytes[i * page];
-    shortest = std::min(shortest, base::ticks_fenced() - begin);
+    shortest = std::min(shortest, clock::ticks_fenced() - begin);
   }
   munmap(memory, pages * page);
   return static_cast<double>(shortest) / ticks_per_ns;
@@ -97,9 +97,9 @@ CauseReader::Counts CauseReader::counts_now(bool with_cpu) const {
   }
   if (with_cpu) {
     now.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    now.cpu_ticks = base::ticks();
+    now.cpu_ticks = clock::ticks();
   }
-  now.ticks = base::ticks();
+  now.ticks = clock::ticks();
   return now;
 }
 
@@ -107,7 +107,7 @@ CauseReader::Counts CauseReader::counts_now(bool with_cpu) const {
 void CauseReader::renew_base() {
   constexpr int attempts = 4;  // a machine so busy that it interrupts every one of them has no clean event either
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    const std::uint64_t begin = base::ticks();
+    const std::uint64_t begin = clock::ticks();
     base_ = counts_now(true);
     seen_ = base_.ticks;
     unread_ = 0;
@@ -162,9 +162,9 @@ double CauseReader::measure_cost() {
   if (source_ == CauseSource::off) return 0;
   std::array<std::uint64_t, 1001> costs{};
   for (std::uint64_t& cost : costs) {
-    const std::uint64_t begin = base::ticks_fenced();
+    const std::uint64_t begin = clock::ticks_fenced();
     rebase();
-    cost = base::ticks_fenced() - begin;
+    cost = clock::ticks_fenced() - begin;
   }
   std::nth_element(costs.begin(), costs.begin() + costs.size() / 2, costs.end());
   return static_cast<double>(costs[costs.size() / 2]) / ticks_per_ns_;

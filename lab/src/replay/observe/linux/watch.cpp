@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 #include "replay/run/crash.hpp"
 #include "replay/run/failure.hpp"
 
@@ -53,14 +53,14 @@ void Watch::start(std::uint64_t lab_resident_bytes) {
 }
 
 void Watch::loop() {
-  last_change_ticks_ = base::ticks();
+  last_change_ticks_ = clock::ticks();
   const sigset_t set = interrupt_set();
   while (!stop_.load(std::memory_order_relaxed)) {
     const timespec wait{0, rest_ns()};
     const int signal = sigtimedwait(&set, nullptr, &wait);
     if (signal > 0) interrupted(signal);
     if (session_.phase.load(std::memory_order_acquire) == Phase::running) {
-      const std::uint64_t now = base::ticks();
+      const std::uint64_t now = clock::ticks();
       if (sampling_.load(std::memory_order_acquire) && now > session_.clock_start) {
         const std::uint64_t time_ns = session_.ns(now - session_.clock_start);
         if (time_ns >= next_sample_ns_) {
@@ -82,7 +82,7 @@ long Watch::rest_ns() const {
   if (session_.phase.load(std::memory_order_acquire) != Phase::running) return static_cast<long>(longest_rest_ns);
   const double due =
       static_cast<double>(session_.clock_start) + static_cast<double>(next_sample_ns_) * session_.ticks_per_ns;
-  const double left_ns = (due - static_cast<double>(base::ticks())) / session_.ticks_per_ns;
+  const double left_ns = (due - static_cast<double>(clock::ticks())) / session_.ticks_per_ns;
   return static_cast<long>(std::clamp(left_ns, 50'000.0, longest_rest_ns));
 }
 
@@ -134,7 +134,7 @@ std::span<const MemoryRow> Watch::rows() const {
 }
 
 void Watch::show_progress() {
-  const std::uint64_t now = base::ticks();
+  const std::uint64_t now = clock::ticks();
   if (now < next_progress_ticks_) return;
   next_progress_ticks_ = now + static_cast<std::uint64_t>(0.25e9 * session_.ticks_per_ns);
   const Phase phase = session_.phase.load(std::memory_order_acquire);
@@ -161,7 +161,7 @@ void Watch::show_progress() {
 
 void Watch::check_progress() {
   const Phase phase = session_.phase.load(std::memory_order_acquire);
-  const std::uint64_t now = base::ticks();
+  const std::uint64_t now = clock::ticks();
   std::uint64_t done = static_cast<std::uint64_t>(phase) << 56;
   bool overdue = phase != Phase::running;
   const auto patience = static_cast<std::uint64_t>(settings_.patience_s * 1e9 * session_.ticks_per_ns);

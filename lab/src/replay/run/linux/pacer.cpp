@@ -12,7 +12,7 @@ void sleep_towards(std::uint64_t due, std::uint64_t lead, double ticks_per_ns) {
   // late. It is read for each sleep, because this clock is slewed and the cycle clock is not.
   timespec until{};
   clock_gettime(CLOCK_MONOTONIC, &until);
-  const std::uint64_t now = base::ticks();
+  const std::uint64_t now = clock::ticks();
   if (now + lead >= due) return;
   const auto ns = static_cast<std::uint64_t>(static_cast<double>(due - lead - now) / ticks_per_ns);
   const std::uint64_t sum = static_cast<std::uint64_t>(until.tv_nsec) + ns;

@@ -7,7 +7,7 @@
 #include <x86intrin.h>
 #endif
 
-namespace blockyard::base {
+namespace blockyard::clock {
 
 /// Ticks now, not ordered: the read may move past neighbouring instructions. For paces and deadlines. About 8 ns.
 inline std::uint64_t ticks() {
@@ -61,4 +61,4 @@ double ticks_per_ns();
 /// The same, measured now over `milliseconds`. Shorter is coarser: 10 ms gives 4 to 5 digits.
 double calibrate_ticks_per_ns(unsigned milliseconds);
 
-}  // namespace blockyard::base
+}  // namespace blockyard::clock

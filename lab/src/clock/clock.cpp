@@ -1,5 +1,5 @@
 // Calibrates the cycle clock against CLOCK_MONOTONIC_RAW, which no time daemon slews.
-#include "base/clock.hpp"
+#include "clock/clock.hpp"
 
 #include <cstring>
 #include <ctime>
@@ -11,7 +11,7 @@
 #include <cpuid.h>
 #endif
 
-namespace blockyard::base {
+namespace blockyard::clock {
 namespace {
 
 struct Reading {
@@ -87,4 +87,4 @@ double ticks_per_ns() {
   return value;
 }
 
-}  // namespace blockyard::base
+}  // namespace blockyard::clock
