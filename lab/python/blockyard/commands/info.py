@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool, options, terminal
+from blockyard import journal_tool, options
 
 
 @click.command(short_help="Print what a journal holds.", epilog="Example: blockyard info game.byj")
@@ -19,6 +19,6 @@ def command(journal: Path, as_json: bool) -> None:
     if as_json:
         journal_tool.print_json(facts)
         return
-    from blockyard.report.journal_info import render  # only here: its imports would slow --json and --help
+    from blockyard.report import blocks, journal_info  # only here: rich, which it imports, would slow --json and --help
 
-    terminal.for_tables().print(render(facts))
+    click.echo(blocks.text(journal_info.said(facts)), nl=False)

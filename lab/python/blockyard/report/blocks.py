@@ -161,7 +161,8 @@ def _folded(rows: list[list[str]], column: int, room: int) -> list[list[str]]:
     for row in rows:
         cell = next(short) if isinstance(row[column], Name) else row[column]
         indent = "" if column else "  "
-        for begun, words in enumerate(textwrap.wrap(cell, room, subsequent_indent=indent) or [""]):
+        folded = textwrap.wrap(cell, room, subsequent_indent=indent, break_on_hyphens=False)
+        for begun, words in enumerate(folded or [""]):
             line = [""] * len(row) if begun else list(row)
             line[column] = words
             lines.append(line)

@@ -1,14 +1,10 @@
-"""The facts of `blockyard info` as tables for the terminal, readable in 80 columns."""
+"""The facts of `blockyard info` as tables."""
 
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table as RichTable
-from rich.text import Text
-
 from blockyard.counted import counted
 from blockyard.report import units
-from blockyard.report.blocks import Block, Warnings, terminal
+from blockyard.report.blocks import Block, Warnings
 from blockyard.report.table import Column, Row, Table, Unit
 
 _MALLOCS = Column("mallocs", Unit.COUNT)
@@ -17,9 +13,9 @@ _MOST_THREADS = 12
 _DEFAULT_FRAME_NS = 16_666_667
 
 
-def render(facts: dict[str, Any]) -> RenderableType:
+def said(facts: dict[str, Any]) -> list[Block]:
     """All that blockyard-journal's JSON says, in reading order."""
-    parts: list[Block] = [_sizes(facts)]
+    parts: list[Block] = [_summary(facts), _sizes(facts)]
     # The times of an unpaced journal are places in an order: lifetimes and frames would be figures of nothing.
     if facts["paced"]:
         parts.append(_lifetimes(facts))
@@ -29,7 +25,7 @@ def render(facts: dict[str, Any]) -> RenderableType:
         parts.append(_frames(facts))
     if facts["notes"]:
         parts.append(Warnings([f"{note}." for note in facts["notes"]]))
-    return Group(_summary(facts), "", terminal(parts))
+    return parts
 
 
 def _count(count: int) -> str:
@@ -48,14 +44,12 @@ def _size_class(first: int, below: int) -> str:
     return str(first) if first == below - 1 else f"{first} - {below - 1}"
 
 
-def _summary(facts: dict[str, Any]) -> RichTable:
-    table = RichTable(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+def _summary(facts: dict[str, Any]) -> Table:
+    rows: list[Row] = []
     kinds = facts["kinds"]
 
     def row(name: str, value: str) -> None:
-        table.add_row(name, Text(value))
+        rows.append(Row(name, [value]))
 
     names = {"allocator": "malloc of", "started_at": "started"}
     for key in ("program", "machine", "recorder", "allocator", "started_at"):
@@ -116,7 +110,7 @@ def _summary(facts: dict[str, Any]) -> RichTable:
     row("call stacks", _stacks(facts["stacks"]) if facts["allocations"] else "none: no block was recorded")
     if facts["phases"]:
         row("phases", ", ".join(facts["phases"]))
-    return table
+    return Table("", [Column("what the journal holds")], rows, first="")
 
 
 def _stacks(stacks: dict[str, Any]) -> str:
