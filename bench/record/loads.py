@@ -96,6 +96,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--pairs", type=int, default=1_500_000)
     arguments.add_argument("--repeats", type=int, default=3)
+    arguments.add_argument("--threads", type=int, nargs="+", default=[50, 200, 300, 2000])
     arguments.add_argument("--only", choices=("hot", "threads", "processes"))
     options = arguments.parse_args()
     figures = {}
@@ -105,7 +106,7 @@ def main() -> None:
             show(stacks, "ns", found)
     if options.only in (None, "threads"):
         figures["threads_s"] = {}
-        for threads in (300, 2000):
+        for threads in options.threads:
             pairs = 100_000 if threads <= 300 else 15_000
             found = measure_seconds([str(THREADS), str(threads), str(pairs)], 1, names=False)
             figures["threads_s"][f"{threads} threads of {pairs:,} pairs"] = found

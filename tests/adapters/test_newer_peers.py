@@ -2,12 +2,15 @@
 
 import sys
 from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-SCRIPT = SourceFileLoader("newer_peers", str(Path(__file__).parents[2] / "scripts" / "newer-peers")).load_module()
+LOADER = SourceFileLoader("newer_peers", str(Path(__file__).parents[2] / "scripts" / "newer-peers"))
+SCRIPT = module_from_spec(spec_from_loader("newer_peers", LOADER))
+LOADER.exec_module(SCRIPT)
 SAID = {
     "cargo": "rpmalloc-sys #allocator\nversion: 0.2.3+b097fd0 (latest 0.3.0)\nlicense: MIT\n",
     "cargo, newest": "rlsf\nversion: 0.2.3+carried\n",
@@ -40,6 +43,18 @@ def test_each_registrys_words_are_understood(monkeypatch, registry, program, exp
 @pytest.mark.parametrize("latest, code", [("1.0+what", 0), ("1.1", 1), ("", 2)])
 def test_the_exit_code_says_whether_there_is_a_newer_one(monkeypatch, capsys, latest, code):
     monkeypatch.setattr(SCRIPT, "peers", lambda: iter([("tlsf", "cargo", "rlsf", "1.0")]))
+    monkeypatch.setattr(SCRIPT, "elsewhere", lambda: iter([]))
     monkeypatch.setattr(SCRIPT, "newest", lambda *_: ("", latest))
     assert SCRIPT.main() == code
     assert ("newer" in capsys.readouterr().out.splitlines()[-1]) == (code == 1)
+
+
+def test_packages_that_carry_an_allocator_too_are_listed_with_their_version(monkeypatch, capsys):
+    monkeypatch.setattr(SCRIPT, "peers", lambda: iter([]))
+    monkeypatch.setattr(SCRIPT, "newest", lambda registry, package: ("", f"{registry} {package} 5.3.1"))
+    assert SCRIPT.main() == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert {line.split()[0] for line in lines} >= {"jemalloc", "tcmalloc"}
+    assert all("not compared" in line and line.endswith("5.3.1") for line in lines)
+    monkeypatch.setattr(SCRIPT, "newest", lambda *_: ("", ""))
+    assert SCRIPT.main() == 2

@@ -2,10 +2,12 @@
 #include "blockyard/block_allocator.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <list>
@@ -370,6 +372,40 @@ TEST(Allocator, more_objects_than_addresses_throw_as_with_the_standards_allocato
                std::bad_array_new_length);
   // The standard library rounds such a size up to the alignment, which overflows.
   EXPECT_THROW((void)blockyard::allocator<char>().allocate(static_cast<std::size_t>(-1)), std::bad_array_new_length);
+}
+
+std::string leak_report() {
+  std::FILE* const file = std::tmpfile();
+  by_block_leak_report(fileno(file));
+  std::string text(4096, '\0');
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, pread(fileno(file), text.data(), text.size(), 0))));
+  std::fclose(file);
+  return text;
+}
+
+TEST(BlockAllocator, a_report_names_the_memory_that_has_a_name) {
+  {
+    BlockAllocator bullets(24, 8);
+    BlockAllocator unnamed(24, 8);
+    static_cast<void>(unnamed.allocate());
+    bullets.set_name("bullets");
+    EXPECT_STREQ(bullets.name(), "bullets");
+    EXPECT_EQ(unnamed.name(), nullptr);
+    EXPECT_EQ(leak_report().find("bullets"), std::string::npos) << "it holds nothing";
+    std::vector<void*> taken;
+    for (int i = 0; i < 4; ++i) {
+      taken.push_back(bullets.allocate());
+    }
+    bullets.deallocate(taken.back());
+    EXPECT_NE(leak_report().find("blockyard: pool bullets holds 3 blocks of 24 bytes (72 bytes)\n"), std::string::npos);
+    block::set_chain_next(taken[0], taken[1], bullets.block_bytes());
+    bullets.free_chain(taken[0], taken[1], 2);
+    EXPECT_NE(leak_report().find("pool bullets holds 1 block of 24 bytes"), std::string::npos);
+    bullets.set_name("shots");
+    EXPECT_NE(leak_report().find("pool shots holds 1 block"), std::string::npos);
+    EXPECT_EQ(leak_report().find("bullets"), std::string::npos);
+  }
+  EXPECT_EQ(leak_report().find("shots"), std::string::npos) << "it ended";
 }
 
 }  // namespace blockyard

@@ -154,6 +154,51 @@ TEST(Standard, look_ups_take_what_stands_for_a_string) {
   EXPECT_EQ(Counted::made, 0);
 }
 
+// By number, without a name.
+struct Officer {
+  explicit Officer(int of) : number(of) { ++made; }
+  static inline int made = 0;
+  int number;
+  std::string name = "a name that takes memory of its own";
+};
+struct ByNumber {
+  using is_transparent = void;
+  static int of(const Officer& officer) { return officer.number; }
+  static int of(int number) { return number; }
+  bool operator()(const auto& a, const auto& b) const { return of(a) < of(b); }
+};
+
+TEST(Standard, ordered_look_ups_take_what_stands_for_a_key) {
+  const std::string_view part = std::string_view("torches").substr(0, 5);
+  RBMap<std::string, int> map{{"axe", 1}, {"rope", 2}, {"torch", 3}};
+  const RBMap<std::string, int>& constant = map;
+  EXPECT_EQ(map.at(part) + constant.at("rope"), 5);
+  EXPECT_THROW(static_cast<void>(constant.at("none")), std::out_of_range);
+  EXPECT_EQ(constant.lower_bound("b")->key() + map.upper_bound("rope")->key() + map.find_closest("s")->key(),
+            "ropetorchrope");
+  EXPECT_EQ(map.upper_bound(part), nullptr);
+  EXPECT_TRUE(map.erase(part) && !map.erase("torch") && map.size() == 2);
+  map.erase(nullptr);
+
+  RBSet<Officer, ByNumber> set;
+  RBMap<Officer, int, ByNumber> ranks;
+  for (int number = 0; number < 1000; number += 2) {
+    set.emplace(number);
+    ranks.emplace(number, number);
+  }
+  Officer::made = 0;
+  for (int number = 1; number < 997; ++number) {
+    const bool there = number % 2 == 0;
+    ASSERT_TRUE(set.has(number) == there && (ranks.find(number) != nullptr) == there);
+    ASSERT_EQ(set.lower_bound(number)->get().number, there ? number : number + 1);
+    ASSERT_EQ(ranks.upper_bound(number)->value(), there ? number + 2 : number + 1);
+    ASSERT_EQ(ranks.find_closest(number)->value(), there ? number : number - 1);
+  }
+  EXPECT_EQ(ranks.at(8), 8);
+  EXPECT_TRUE(set.erase(8) && !set.erase(8) && ranks.erase(998) && set.invariants_hold());
+  EXPECT_EQ(Officer::made, 0);
+}
+
 struct ByTable {
   explicit ByTable(const std::vector<int>& of) : ranks(&of) {}
   bool operator()(int a, int b) const {

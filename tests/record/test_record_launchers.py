@@ -103,6 +103,17 @@ def test_a_journal_says_when_a_sibling_has_more(tmp_path):
         the_command.line("info", largest), env=environment(), capture_output=True, text=True, check=True
     )
     assert said.stderr == ""
+    apart = tmp_path / "game.processes"
+    apart.mkdir()
+    largest.rename(apart / largest.name)
+    beside = tmp_path / "game.2.byj"
+    beside.write_bytes(output.read_bytes())
+    said = subprocess.run(
+        the_command.line("info", beside), env=environment(), capture_output=True, text=True, check=True
+    )
+    assert f"{apart / largest.name} is of the same recording and has more: " in said.stderr
+    beside.unlink()
+    (apart / largest.name).rename(largest)
     other = tmp_path / "game.1.byj"
     other.write_bytes(largest.read_bytes())
     record(output, "true", options=("--force",))

@@ -357,6 +357,58 @@ int main(void) {
     assert "not recorded to the end" not in done.stderr
 
 
+def test_strict_mode_is_entered_and_what_came_before_is_recorded(tmp_path):
+    source = """
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) {
+  for (int i = 0; i < 100; ++i) free(malloc(1111));
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) != 0) return 2;
+  for (int i = 0; i < 100; ++i) free(malloc(2222));
+  write(1, "lives", 5);
+  syscall(SYS_exit, 0);
+}
+"""
+    done = record(tmp_path / "strict.byj", built(tmp_path, "strict", source))
+    assert done.stdout == "lives"
+    assert done.journal().kinds(1111) == Counter(allocate=100)
+
+
+def test_a_signal_handler_on_the_smallest_stack_allocates(tmp_path):
+    source = """
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+static void handle(int number) { (void)number; for (int i = 0; i < 10; ++i) free(malloc(3333)); }
+int main(void) {
+  free(malloc(1));
+  char *pages = mmap(0, 12288, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);  // a fault below and above
+  mprotect(pages + 4096, 4096, PROT_READ | PROT_WRITE);
+  stack_t stack = {.ss_sp = pages + 4096, .ss_size = 4096};
+  if (sigaltstack(&stack, 0) != 0) return 2;
+  struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+  sigaction(SIGUSR1, &action, 0);
+  for (int i = 0; i < 100; ++i) raise(SIGUSR1);
+  return 0;
+}
+"""
+    done = record(tmp_path / "small.byj", built(tmp_path, "small", source))
+    assert done.journal().kinds(3333) == Counter(allocate=1000)
+
+
+def test_a_program_that_only_asks_for_a_sanitizer_is_recorded(tmp_path):
+    source = """
+#include <stdlib.h>
+void __asan_init(void) __attribute__((weak));
+int main(void) { free(malloc(4444)); return __asan_init != 0; }
+"""
+    done = record(tmp_path / "asks.byj", built(tmp_path, "asks", source))
+    assert done.journal().kinds(4444) == Counter(allocate=1)
+
+
 def test_a_folder_that_is_not_text_takes_journals_and_names(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()

@@ -10,13 +10,15 @@ from blockyard.errors import UserError
 PLACEHOLDER = b"by_frame_symbol_placeholder"
 MOST_NAME_BYTES = 200
 _PT_INTERP = 3
-_SHT_STRTAB, _SHT_HASH, _SHT_DYNSYM = 3, 5, 11
+_SHT_SYMTAB, _SHT_HASH, _SHT_DYNSYM = 2, 5, 11
+_STB_WEAK = 2
+_ANY = "a sanitizer"
 _SANITIZERS = {
     b"__asan_init": "AddressSanitizer",
     b"__hwasan_init": "HWAddressSanitizer",
     b"__msan_init": "MemorySanitizer",
     b"__tsan_init": "ThreadSanitizer",
-    b"__sanitizer_symbolize_code": "a sanitizer",  # also in what was stripped
+    b"__sanitizer_symbolize_code": _ANY,  # weak in the run-time part, and left where that was stripped
 }
 
 
@@ -59,17 +61,27 @@ def read_header(path: Path) -> Header | None:
 
 
 def _sanitizer(data: bytes) -> str | None:
-    """The sanitizer whose run-time part a program has or asks for, by its symbols."""
+    """The sanitizer whose run-time part a program has or needs, by its symbols. A program that only asks whether there
+    is one, by a weak symbol, is none of it."""
     (table,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     sections = [
-        struct.unpack_from("<IIQQQQ", data, at)
+        struct.unpack_from("<IIQQQQI", data, at)
         for at in range(table, min(table + count * size, len(data) - 63), size or 64)
     ]
-    names = [data[begin : begin + length] for _, kind, _, _, begin, length in sections if kind == _SHT_STRTAB]
+    tables = []
+    for _, kind, _, _, at, length, strings in sections:
+        if kind in (_SHT_SYMTAB, _SHT_DYNSYM) and strings < len(sections):
+            names_at, names_bytes = sections[strings][4:6]
+            tables.append((data[names_at : names_at + names_bytes], data[at : at + length // 24 * 24]))
     for symbol, name in _SANITIZERS.items():
-        if any(b"\0" + symbol + b"\0" in some for some in names):
-            return name
+        for names, symbols in tables:
+            at = names.find(b"\0" + symbol + b"\0") + 1
+            if at != 0 and any(
+                wanted == at and (name == _ANY or info >> 4 != _STB_WEAK or section != 0)
+                for wanted, info, _, section, _, _ in struct.iter_unpack("<IBBHQQ", symbols)
+            ):
+                return name
     return None
 
 

@@ -85,7 +85,7 @@ def _siblings(head: Head) -> Iterator[Head]:
     if not head.recording:
         return
     folder, stem = head.path.parent, head.path.name.split(".")[0]
-    folders = {folder, folder / f"{head.path.stem}{OTHERS}"}
+    folders = {folder, *folder.glob(f"{_literal(stem)}*{OTHERS}")}
     if folder.name.endswith(OTHERS):
         folders.add(folder.parent)
     for place in folders:

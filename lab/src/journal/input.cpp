@@ -61,11 +61,15 @@ class CompressedInput : public Input {
       : path_(path), file_(std::move(file)), buffer_(buffer_bytes) {}
   std::uint64_t bytes_read() const override { return file_->bytes_read(); }
   std::uint64_t bytes_total() const override { return file_->bytes_total(); }
+  void accept_cut() override { accepts_cut_ = true; }
+  bool is_cut() const override { return is_cut_; }
 
  protected:
   std::size_t refill() { return file_->read(buffer_); }
   const std::vector<char>& buffer() const { return buffer_; }
-  [[noreturn]] void fail_truncated() const {
+  void end_cut() {
+    is_cut_ = true;
+    if (accepts_cut_) return;
     throw Error(path_ + ", byte " + std::to_string(bytes_read()) +
                 ": the compressed stream ends too early (the file was cut short)");
   }
@@ -78,6 +82,8 @@ class CompressedInput : public Input {
   std::string path_;
   std::unique_ptr<Input> file_;
   std::vector<char> buffer_;
+  bool accepts_cut_ = false;
+  bool is_cut_ = false;
 };
 
 class ZstdInput final : public CompressedInput {
@@ -99,7 +105,7 @@ class ZstdInput final : public CompressedInput {
       if (in_.pos == in_.size && !may_hold_more_) {
         in_ = {buffer().data(), refill(), 0};
         if (in_.size == 0) {
-          if (inside_frame_) fail_truncated();
+          if (inside_frame_) end_cut();
           return 0;
         }
       }
@@ -137,7 +143,7 @@ class GzipInput final : public CompressedInput {
         stream_.next_in = reinterpret_cast<const Bytef*>(buffer().data());
         stream_.avail_in = static_cast<uInt>(refill());
         if (stream_.avail_in == 0) {
-          if (inside_member_) fail_truncated();
+          if (inside_member_) end_cut();
           return 0;
         }
       }

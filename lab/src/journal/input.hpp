@@ -18,6 +18,9 @@ class Input {
   std::size_t read(std::span<char> into);
   /// The next bytes, at most `size` of them, without consuming them; valid until the next call.
   std::string_view peek(std::size_t size);
+  /// From now on a compressed stream that is cut off ends there instead of throwing, and is_cut() says so.
+  virtual void accept_cut() {}
+  virtual bool is_cut() const { return false; }
   /// Bytes of the file consumed so far, and in all (0 for a pipe).
   virtual std::uint64_t bytes_read() const = 0;
   virtual std::uint64_t bytes_total() const = 0;

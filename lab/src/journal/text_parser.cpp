@@ -128,6 +128,7 @@ bool TextParser::refill() {
     const std::size_t got = input_->read({buffer_.data() + filled_, buffer_bytes - filled_});
     if (got == 0) {
       at_end_ = true;
+      is_cut_ = input_->is_cut();
       unended_ = filled_ != 0 && buffer_[filled_ - 1] != '\n';
       if (unended_) buffer_[filled_++] = '\n';
     }
@@ -153,6 +154,9 @@ void TextParser::next(Chunk& chunk) {
   while (chunk.records.size() < chunk_records) {
     if (begin_ == end_ && !refill()) {
       chunk.last = true;
+      if (is_cut_ && !has_records_ && chunk.records.empty()) {
+        throw Error(path_ + ": the compressed stream ends before the first event (the file was cut short)");
+      }
       if (realloc_free_ || pending_) chunk.torn = true;
       break;
     }
@@ -170,7 +174,8 @@ void TextParser::next(Chunk& chunk) {
     }
     begin_ = static_cast<std::size_t>(cursor.at - buffer_.data());
   }
-  if (chunk.torn) {
+  chunk.cut = is_cut_;
+  if (chunk.torn || (chunk.cut && chunk.last)) {
     chunk.last = true;
     changed().cut_at_end = true;
   }

@@ -69,6 +69,7 @@ struct Chunk {
   bool annotated = false;  ///< the text's first line says that # lines have meaning
   bool last = false;
   bool torn = false;  ///< the text's last event is cut off, and left out
+  bool cut = false;   ///< the compressed stream that holds the text is cut off
 };
 
 /// One thread at a time.
@@ -102,6 +103,7 @@ class TextParser {
   std::size_t end_ = 0;     ///< after the last whole line
   std::size_t filled_ = 0;  ///< after the last byte read
   bool at_end_ = false;
+  bool is_cut_ = false;   ///< a compressed text ends before its stream does
   bool unended_ = false;  ///< the last line has no newline: it may be cut off
   std::uint64_t line_ = 0;
   std::uint64_t latest_ns_ = 0;  ///< of the last event that the chunk before had

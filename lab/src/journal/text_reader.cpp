@@ -74,6 +74,7 @@ void TextSource::append(const Chunk& chunk) {
   }
   if (chunk.stacks) chunk.stacks->add_to(stacks_);
   torn_ = chunk.torn;
+  cut_ = chunk.cut;
   const auto had = static_cast<std::ptrdiff_t>(window_.size());
   bool in_order = true;
   for (const Record& record : chunk.records) {
@@ -207,7 +208,11 @@ bool TextSource::pull_forward(const Record& record, std::size_t index, std::uint
 void TextSource::conclude() {
   if (concluded_) return;
   concluded_ = true;
-  if (torn_) notes_.emplace_back("its end is cut off in the midst of an event, which was left out");
+  if (cut_) {
+    notes_.emplace_back("its compressed stream is cut off, and the events behind that are missing");
+  } else if (torn_) {
+    notes_.emplace_back("its end is cut off in the midst of an event, which was left out");
+  }
   if (times_back_ != 0) {
     notes_.push_back(plural(times_back_, "line stood", "lines stood") + " behind a later time and " +
                      (times_back_ == 1 ? "was" : "were") + " put in order, within 262,144 lines");

@@ -80,6 +80,7 @@ class TextSource final : public Source {
   bool read_all_ = false;
   bool concluded_ = false;
   bool torn_ = false;
+  bool cut_ = false;
   std::vector<Extra> extras_;
   std::vector<std::uint32_t> free_extras_;
   std::uint64_t latest_ns_ = 0;  ///< of all records read

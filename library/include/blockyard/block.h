@@ -47,6 +47,10 @@ typedef struct by_block_statistics {
 /// The caller owns it. NULL with errno EINVAL for other values, ENOMEM when memory is exhausted. Any thread.
 BY_API by_block_pool* by_block_pool_create(size_t size, size_t alignment);
 
+/// Names the pool: by_block_leak_report() then says how many of its blocks are live. `name` must live as long as the
+/// pool. Any thread.
+BY_API void by_block_pool_set_name(by_block_pool* pool, const char* name);
+
 /// Destroys the pool and gives all its blocks back, live ones too. NULL is a no-op. O(slabs), calls the operating
 /// system.
 BY_API void by_block_pool_destroy(by_block_pool* pool);
@@ -78,7 +82,8 @@ BY_API void by_static_block_trim(void);
 /// Writes which static blocks are live to the file descriptor and returns how many there are. One line per type, with
 /// count and bytes, where types are counted: with BLOCKYARD_LEAKS=1 or 2 in the environment, with checks, and
 /// in code compiled with BLOCKYARD_COUNT_TYPES=1. Elsewhere one line per size, which names the types of that size.
-/// Allocates nothing. O(slabs), any thread.
+/// Then a line per pool with a name that holds live blocks, which it frees at its end. Allocates nothing. O(slabs), any
+/// thread.
 BY_API size_t by_block_leak_report(int descriptor);
 
 /// Sets whether that report goes to standard error when the process ends normally. Off at first; BLOCKYARD_LEAKS=1 or 2

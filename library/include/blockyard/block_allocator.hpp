@@ -85,6 +85,11 @@ class BY_API BlockAllocator {
     return stride_ != 0 && size <= stride_ && stride_ % alignment == 0;
   }
 
+  /// Names the memory: by_block_leak_report() then says how many blocks of it are live. `name` must live as long as the
+  /// allocator; nullptr takes it away. Without memory nothing happens. O(allocators with a name), takes a lock.
+  void set_name(const char* name) noexcept;
+  [[nodiscard]] const char* name() const noexcept;
+
   /// What the allocator holds. O(slabs).
   [[nodiscard]] by_block_statistics statistics() const noexcept;
 
@@ -92,6 +97,7 @@ class BY_API BlockAllocator {
   [[nodiscard]] bool invariants_hold() const noexcept;
 
  private:
+  bool make_pool() noexcept;
   void* allocate_slow() noexcept;
   void free_slow(block::Slab* slab) noexcept;
   void free_checked(void* block) noexcept;

@@ -7,7 +7,7 @@
 /// DirectBlocks. Tree nodes always come from the static pools.
 ///
 /// Comparator: C, an object of which the map holds, is called as less(a, b): whether a comes before b. A move copies
-/// it. Keys that are trivially copyable and at most 8 bytes are compared as copies. Strings, and types that
+/// it. With a type is_transparent, look-ups also take whatever it compares with a key. Keys that are trivially copyable and at most 8 bytes are compared as copies. Strings, and types that
 /// OrderedBytes (ordered_bytes.hpp) is specialised for, are compared by 8 of their bytes with the default comparator;
 /// the tree then takes 13 to 17 bytes per element. The default comparator uses <=> where keys have it.
 ///
@@ -83,16 +83,25 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<
   V& operator[](K&& key) { return this->find_or_add(key, std::in_place, std::move(key))->value(); }
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] const V& operator[](const K& key) const { return at(key); }
-  [[nodiscard]] const V& at(const K& key) const {
-    const Element* const element = this->find(key);
+  [[nodiscard]] const V& at(const K& key) const { return value_of(this->find(key)); }
+  [[nodiscard]] V& at(const K& key) { return const_cast<V&>(std::as_const(*this).at(key)); }
+  /// The same by what stands for a key.
+  template <class Q>
+  requires(Base::template stands_for_key<Q>) [[nodiscard]] const V& at(const Q& key) const {
+    return value_of(this->find(key));
+  }
+  template <class Q>
+  requires(Base::template stands_for_key<Q>) [[nodiscard]] V& at(const Q& key) {
+    return const_cast<V&>(value_of(this->find(key)));
+  }
+
+ private:
+  static const V& value_of(const Element* element) {
     if (element == nullptr) {
       block::throw_out_of_range("blockyard::RBMap: no such key");
     }
     return element->value();
   }
-  [[nodiscard]] V& at(const K& key) { return const_cast<V&>(std::as_const(*this).at(key)); }
-
- private:
   template <class Key, class Value>
   Element* assign(Key&& key, Value&& value) {
     auto place = this->place_of(key);

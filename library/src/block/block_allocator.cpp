@@ -24,20 +24,27 @@ BlockAllocator::~BlockAllocator() {
   }
 }
 
+bool BlockAllocator::make_pool() noexcept {
+  Pool* const made = stride_ == 0 ? nullptr : block::pool_create(stride_, &current_);
+  if (made != nullptr && block::process_is_watched() && !block::watch_pool(made)) {
+    block::pool_destroy(made);
+    return false;
+  }
+  pool_ = made;
+  return made != nullptr;
+}
+
+void BlockAllocator::set_name(const char* name) noexcept {
+  if (pool_ != nullptr || (name != nullptr && make_pool())) {
+    block::pool_set_name(pool_, name);
+  }
+}
+
+const char* BlockAllocator::name() const noexcept { return pool_ == nullptr ? nullptr : pool_->name; }
+
 void* BlockAllocator::allocate_slow() noexcept {
-  if (pool_ == nullptr) [[unlikely]] {
-    if (stride_ == 0) {
-      return nullptr;
-    }
-    Pool* const made = block::pool_create(stride_, &current_);
-    if (made == nullptr) {
-      return nullptr;
-    }
-    if (block::process_is_watched() && !block::watch_pool(made)) {
-      block::pool_destroy(made);
-      return nullptr;
-    }
-    pool_ = made;
+  if (pool_ == nullptr && !make_pool()) [[unlikely]] {
+    return nullptr;
   }
   return pool_->watch != nullptr ? block::watch_allocate(pool_) : block::pool_allocate_slow(pool_);
 }

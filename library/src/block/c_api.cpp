@@ -42,6 +42,8 @@ void by_block_pool_destroy(by_block_pool* pool) {
   }
 }
 
+void by_block_pool_set_name(by_block_pool* pool, const char* name) { pool->blocks.set_name(name); }
+
 void* by_block_pool_alloc(by_block_pool* pool) {
   void* const block = pool->blocks.allocate();
   if (block == nullptr) {

@@ -40,8 +40,7 @@ bool slab_holds(const Pool* pool, Index index) {
   }
   switch (info.place) {
     case Place::current:
-      return (*pool->current == &record || pool->aside == &record) &&
-             (record.floor == 0 || record.floor == held_floor);
+      return (*pool->current == &record || pool->aside == &record) && (record.floor == 0 || record.floor == held_floor);
     case Place::partial:
       return live != 0 && record.floor == 0;
     case Place::empty:

@@ -7,6 +7,7 @@
 
 #include "base/process.hpp"
 #include "base/say.hpp"
+#include "block/pool.hpp"
 #include "block/static_pools.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
@@ -143,6 +144,7 @@ size_t by_block_leak_report(int descriptor) {
       say_leak(descriptor, live - explained, (live - explained) * stride, stride, names.text());
     }
   }
+  report_named_pools(descriptor);
   return total;
 }
 

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/index_list.hpp"
+#include "base/say.hpp"
 #include "block/give_back.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
@@ -30,7 +31,14 @@ constexpr std::size_t huge_from_bytes = std::size_t{1} << 20;  // not before, ev
 constexpr std::size_t most_magazine_blocks = 32;
 constexpr std::size_t magazine_bytes = std::size_t{8} << 10;
 
+// Freed blocks that their slabs count as live.
+std::size_t waiting_blocks(const Pool* pool) {
+  const std::size_t used = *pool->current == &pool->loose ? std::size_t{pool->loose.excess} : 0;
+  return pool->chained_blocks - used + watch_waiting(pool);
+}
+
 constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `world`
+constinit Pool* named = nullptr;  // pools with a name; likewise
 
 std::size_t page_bytes(Index page) { return slice_bytes << slice(page).order; }
 Index page_end(Index page) { return page + (Index{1} << slice(page).order); }
@@ -377,9 +385,43 @@ void pool_destroy(Pool* pool) {
     window_give(page, first.order, first.huge);
     page = next;
   }
+  if (pool->name != nullptr) {
+    pool_set_name(pool, nullptr);
+  }
   const std::lock_guard lock(world);
   pool->next_free = store;
   store = pool;
+}
+
+void pool_set_name(Pool* pool, const char* name) {
+  const std::lock_guard lock(world);
+  Pool** link = &named;
+  while (*link != nullptr && *link != pool) {
+    link = &(*link)->next_named;
+  }
+  if (name == nullptr && *link == pool) {
+    *link = pool->next_named;
+  } else if (name != nullptr && *link == nullptr) {
+    *link = pool;
+    pool->next_named = nullptr;
+  }
+  pool->name = name;
+}
+
+void report_named_pools(int descriptor) {
+  const std::lock_guard lock(world);
+  for (const Pool* pool = named; pool != nullptr; pool = pool->next_named) {
+    // By the table, not by the pool's lists, which its owner may change meanwhile.
+    std::size_t live = 0;
+    window_each_slab([&](Index index) {
+      live += slab(index).pool.load(std::memory_order_acquire) == pool ? slab_live(slab(index)) : 0;
+    });
+    live -= std::min(live, waiting_blocks(pool));
+    if (live != 0) {
+      base::say_to(descriptor, "blockyard: pool %s holds %zu %s of %zu bytes (%zu bytes)\n", pool->name, live,
+                   live == 1 ? "block" : "blocks", std::size_t{pool->stride}, live * pool->stride);
+    }
+  }
 }
 
 void* pool_allocate_slow(Pool* pool) {
@@ -523,11 +565,7 @@ void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
       live += slab_live(slab(index));
     }
   }
-  std::size_t waiting = pool->chained_blocks;
-  if (*pool->current == &pool->loose) {
-    waiting -= pool->loose.excess;
-  }
-  live -= waiting + watch_waiting(pool);
+  live -= waiting_blocks(pool);
   sum->live_blocks += live;
   sum->live_bytes += live * pool->stride;
   pool_add_held(pool, sum);

@@ -48,6 +48,8 @@ struct Pool {
   Index taken = 0;                ///< those taken off that stack, whose lists were not adopted yet
   Watch* watch = nullptr;         ///< set in watched processes (watch.hpp)
   Pool* next_free = nullptr;      ///< in the store of unused pools
+  const char* name = nullptr;     ///< what reports call it; guarded by `world`, as the next
+  Pool* next_named = nullptr;     ///< links all pools with a name
 };
 
 /// A pool for blocks of `stride` bytes, whose fast path reads `*current`. nullptr when memory is exhausted.
@@ -67,6 +69,12 @@ void pool_free(Pool* pool, void* block);
 
 /// See BlockAllocator::free_chain.
 void pool_free_chain(Pool* pool, void* first, void* last, std::size_t count);
+
+/// Gives the pool a name for reports, or with nullptr takes it away. O(pools with a name).
+void pool_set_name(Pool* pool, const char* name);
+
+/// Writes a line for each pool with a name that holds live blocks. Any thread. O(such pools, slabs of the process).
+void report_named_pools(int descriptor);
 
 /// Frees all blocks. O(slabs).
 void pool_reset(Pool* pool);

@@ -63,8 +63,9 @@ class OrderedContainer : public StandardNames<Derived> {
   /// What a node holds of a key: of a small number one of 4 bytes, which four comparisons at once are made for.
   using Held = std::conditional_t<has_words, std::uint64_t,
                                   std::conditional_t<compares_numbers && sizeof(K) < 4, std::int32_t, K>>;
-  /// What a search compares.
-  using Wanted = std::conditional_t<has_words, std::string_view, const K&>;
+  /// What a search compares, by a key or what stands for one.
+  template <class Q>
+  using Wanted = std::conditional_t<has_words, std::string_view, const Q&>;
   using Numbers = SortedNumbers<std::conditional_t<has_words || compares_numbers, Held, int>>;
 
  public:
@@ -167,70 +168,64 @@ class OrderedContainer : public StandardNames<Derived> {
 
   /// The element of a key, nullptr if it is not there.
   // Even where the key does not share what all keys share: then no element is equal, whatever way the search takes.
-  [[nodiscard]] const Element* find(const K& key) const { return find_wanted(wanted(key)); }
-  [[nodiscard]] Element* find(const K& key) { return find_wanted(wanted(key)); }
+  [[nodiscard]] const Element* find(const K& key) const { return find_wanted<K>(wanted(key)); }
+  [[nodiscard]] Element* find(const K& key) { return find_wanted<K>(wanted(key)); }
   [[nodiscard]] bool has(const K& key) const { return find(key) != nullptr; }
   [[nodiscard]] bool contains(const K& key) const { return find(key) != nullptr; }
+  /// The first element whose key is not less than `key`, nullptr if none.
+  [[nodiscard]] const Element* lower_bound(const K& key) const { return lower_wanted<K>(wanted(key)); }
+  [[nodiscard]] Element* lower_bound(const K& key) { return lower_wanted<K>(wanted(key)); }
+  /// The last element whose key is not greater than `key`, nullptr if none.
+  [[nodiscard]] const Element* find_closest(const K& key) const { return closest_wanted<K>(wanted(key)); }
+  [[nodiscard]] Element* find_closest(const K& key) { return closest_wanted<K>(wanted(key)); }
+  /// The first element whose key is greater than `key`, nullptr if none.
+  [[nodiscard]] const Element* upper_bound(const K& key) const { return upper_wanted<K>(wanted(key)); }
+  [[nodiscard]] Element* upper_bound(const K& key) { return upper_wanted<K>(wanted(key)); }
 
-  // The same by what stands for a string, without making one.
+  // The same by what stands for a key, without making one: for a string, and for what a comparator with
+  // `is_transparent` takes beside a key, if one key at most is equal to it.
   template <class Q>
   static constexpr bool stands_for_key =
-      has_words && !std::is_same_v<Q, K> && std::is_convertible_v<const Q&, std::string_view> &&
-      std::is_convertible_v<const K&, std::string_view>;
+      !std::is_same_v<Q, K> && ((has_words && std::is_convertible_v<const Q&, std::string_view> &&
+                                 std::is_convertible_v<const K&, std::string_view>) ||
+                                requires { typename Less::is_transparent; });
   template <class Q>
   requires stands_for_key<Q>
-  [[nodiscard]] const Element* find(const Q& key) const { return find_wanted(std::string_view(key)); }
+  [[nodiscard]] const Element* find(const Q& key) const { return find_wanted<Q>(key); }
   template <class Q>
   requires stands_for_key<Q>
-  [[nodiscard]] Element* find(const Q& key) { return find_wanted(std::string_view(key)); }
+  [[nodiscard]] Element* find(const Q& key) { return find_wanted<Q>(key); }
   template <class Q>
   requires stands_for_key<Q>
   [[nodiscard]] bool has(const Q& key) const { return find(key) != nullptr; }
   template <class Q>
   requires stands_for_key<Q>
   [[nodiscard]] bool contains(const Q& key) const { return find(key) != nullptr; }
-
-  /// The first element whose key is not less than `key`, nullptr if none.
-  [[nodiscard]] const Element* lower_bound(const K& key) const {
-    if (const int side = outside(wanted(key)); side != 0) {
-      return side < 0 ? front() : nullptr;
-    }
-    const Element* found = nullptr;
-    descend(wanted(key), [&](Node* node, Spot spot) {
-      found = spot.at < node->count ? element_at(node, spot.at) : found;
-      return spot.is_equal;
-    });
-    return found;
-  }
-  [[nodiscard]] Element* lower_bound(const K& key) {
-    return const_cast<Element*>(std::as_const(*this).lower_bound(key));
-  }
-
-  /// The last element whose key is not greater than `key`, nullptr if none.
-  [[nodiscard]] const Element* find_closest(const K& key) const {
-    if (const int side = outside(wanted(key)); side != 0) {
-      return side < 0 ? nullptr : back();
-    }
-    const Element* found = nullptr;
-    descend(wanted(key), [&](Node* node, Spot spot) {
-      if (spot.is_equal || spot.at != 0) {
-        found = element_at(node, spot.is_equal ? spot.at : spot.at - 1);
-      }
-      return spot.is_equal;
-    });
-    return found;
-  }
-  [[nodiscard]] Element* find_closest(const K& key) {
-    return const_cast<Element*>(std::as_const(*this).find_closest(key));
-  }
-
-  /// The first element whose key is greater than `key`, nullptr if none.
-  [[nodiscard]] const Element* upper_bound(const K& key) const {
-    const Element* const closest = find_closest(key);
-    return closest == nullptr ? front() : closest->next();
-  }
-  [[nodiscard]] Element* upper_bound(const K& key) {
-    return const_cast<Element*>(std::as_const(*this).upper_bound(key));
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] const Element* lower_bound(const Q& key) const { return lower_wanted<Q>(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] Element* lower_bound(const Q& key) { return lower_wanted<Q>(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] const Element* find_closest(const Q& key) const { return closest_wanted<Q>(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] Element* find_closest(const Q& key) { return closest_wanted<Q>(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] const Element* upper_bound(const Q& key) const { return upper_wanted<Q>(key); }
+  template <class Q>
+  requires stands_for_key<Q>
+  [[nodiscard]] Element* upper_bound(const Q& key) { return upper_wanted<Q>(key); }
+  /// Removes what is equal to `key`; whether there was one.
+  template <class Q>
+  requires(stands_for_key<Q> && !std::is_convertible_v<const Q&, ConstIterator> &&
+           !NamesElement<Q, Element, K>) bool erase(const Q& key) {
+    Element* const found = find_wanted<Q>(key);
+    erase(found);
+    return found != nullptr;
   }
 
   /// Removes and destroys an element of this container. nullptr is a no-op.
@@ -326,7 +321,7 @@ class OrderedContainer : public StandardNames<Derived> {
       return place;
     }
     Place place;
-    descend<true>(wanted(key), [&](Node* node, Spot spot) {
+    descend<K, true>(wanted(key), [&](Node* node, Spot spot) {
       place = {{node, spot.at}, spot.is_equal ? element_at(node, spot.at) : nullptr};
       return spot.is_equal;
     });
@@ -397,13 +392,45 @@ class OrderedContainer : public StandardNames<Derived> {
   static constexpr unsigned prefetch_distance = 9;
   static constexpr unsigned unknown = ~0u;
 
-  Element* find_wanted(Wanted key) const {
+  template <class Q>
+  Element* find_wanted(Wanted<Q> key) const {
     Element* found = nullptr;
-    descend(key, [&](Node* node, Spot spot) {
+    descend<Q>(key, [&](Node* node, Spot spot) {
       found = spot.is_equal ? element_at(node, spot.at) : nullptr;
       return spot.is_equal;
     });
     return found;
+  }
+  template <class Q>
+  Element* lower_wanted(Wanted<Q> key) const {
+    if (const int side = outside(key); side != 0) {
+      return side < 0 ? element_at(Tree::end_of(shape<>, root_.get(), false)) : nullptr;
+    }
+    Element* found = nullptr;
+    descend<Q>(key, [&](Node* node, Spot spot) {
+      found = spot.at < node->count ? element_at(node, spot.at) : found;
+      return spot.is_equal;
+    });
+    return found;
+  }
+  template <class Q>
+  Element* closest_wanted(Wanted<Q> key) const {
+    if (const int side = outside(key); side != 0) {
+      return side < 0 ? nullptr : last_node();
+    }
+    Element* found = nullptr;
+    descend<Q>(key, [&](Node* node, Spot spot) {
+      if (spot.is_equal || spot.at != 0) {
+        found = element_at(node, spot.is_equal ? spot.at : spot.at - 1);
+      }
+      return spot.is_equal;
+    });
+    return found;
+  }
+  template <class Q>
+  Element* upper_wanted(Wanted<Q> key) const {
+    Element* const closest = closest_wanted<Q>(key);
+    return closest == nullptr ? element_at(Tree::end_of(shape<>, root_.get(), false)) : closest->next();
   }
 
   static std::string_view bytes_of_key(const void* element) noexcept {
@@ -462,7 +489,7 @@ class OrderedContainer : public StandardNames<Derived> {
   static const Held* held_in(const Node* node) noexcept {
     return reinterpret_cast<const Held*>(Tree::keys_of(shape<>, node));
   }
-  static Wanted wanted(const K& key) noexcept {
+  static Wanted<K> wanted(const K& key) noexcept {
     if constexpr (has_words) {
       return OrderedBytes<K>::of(key);
     } else {
@@ -498,14 +525,14 @@ class OrderedContainer : public StandardNames<Derived> {
 
   // Calls `visit(node, spot)` for the nodes from the root to a leaf, until it returns true. The root says how many
   // levels there are.
-  template <bool enters = false, class Visit>
-  [[gnu::always_inline]] void descend(Wanted key, Visit&& visit) const {
+  template <class Q, bool enters = false, class Visit>
+  [[gnu::always_inline]] void descend(Wanted<Q> key, Visit&& visit) const {
     Node* node = root_.get();
     if (node == nullptr) {
       return;
     }
     for (unsigned level = node->level;; --level) {
-      const Spot spot = search<enters>(node, key);
+      const Spot spot = search<Q, enters>(node, key);
       if (visit(node, spot) || level == 0) {
         return;
       }
@@ -521,8 +548,8 @@ class OrderedContainer : public StandardNames<Derived> {
 
   // Without branches that depend on keys: a mispredicted one costs more than the comparisons. Only where the keys
   // themselves must be looked at, which may take a cache miss each, a search ends as soon as it can.
-  template <bool enters>
-  Spot search(const Node* node, Wanted key) const {
+  template <class Q, bool enters>
+  Spot search(const Node* node, Wanted<Q> key) const {
     if constexpr (enters && compares_numbers) {
       // What is entered is often entered in order.
       if (key_at(node, node->count - 1u) < key) {
@@ -573,7 +600,8 @@ class OrderedContainer : public StandardNames<Derived> {
   }
 
   // Whether a key lacks bytes that all keys share, and that no search compares. It comes before all, -1, or after, 1.
-  int outside(Wanted key) const noexcept {
+  template <class Q>
+  int outside(const Q& key) const noexcept {
     if constexpr (has_words) {
       const Node* const root = root_.get();
       if (root != nullptr && root->skip != 0) {
