@@ -78,9 +78,7 @@ TEST_F(Text, reads_zst_and_gz) {
   EXPECT_EQ(read(folder_ / "a.gz").events.size(), 2U);
   const std::string zipped = slurp(folder_ / "a.gz");
   spill(folder_ / "c.gz", zipped.substr(0, zipped.size() - 3));
-  const Whole got = read(folder_ / "c.gz");
-  EXPECT_EQ(got.events.size(), 2U);
-  EXPECT_EQ(only_note(got), "its compressed stream is cut off, and the events behind that are missing");
+  EXPECT_NE(error_of(folder_ / "c.gz").find("cut short"), std::string::npos);
 }
 
 TEST_F(Text, of_a_compressed_stream_that_is_cut_off_what_comes_before_is_read) {

@@ -104,6 +104,7 @@ struct TextParser::Cursor {
 
 TextParser::TextParser(std::unique_ptr<Input> input, std::string path)
     : input_(std::move(input)), path_(std::move(path)), buffer_(buffer_bytes + 2) {
+  input_->accept_cut();
   header_.preamble_events = preamble_unsaid;
   header_.has_addresses = true;
   header_.names.emplace_back();

@@ -682,9 +682,11 @@ class OrderedContainer : public StandardNames<Derived> {
 
   // Whether the places of keys hold copies or words of them, and behind the last key padding.
   bool keys_hold(const Node* node) const {
-    for (unsigned i = node->count; i < layout.key_slots; ++i) {
-      if (std::memcmp(held_in(node) + i, &layout.padding, sizeof(Held)) != 0) {
-        return false;
+    if constexpr (layout.key_slots != 0) {
+      for (unsigned i = node->count; i < layout.key_slots; ++i) {
+        if (std::memcmp(held_in(node) + i, &layout.padding, sizeof(Held)) != 0) {
+          return false;
+        }
       }
     }
     for (unsigned i = 0; i < node->count; ++i) {
