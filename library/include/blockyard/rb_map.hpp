@@ -7,9 +7,10 @@
 /// DirectBlocks. Tree nodes always come from the static pools.
 ///
 /// Comparator: C, an object of which the map holds, is called as less(a, b): whether a comes before b. A move copies
-/// it. With a type is_transparent, look-ups also take whatever it compares with a key. Keys that are trivially copyable and at most 8 bytes are compared as copies. Strings, and types that
-/// OrderedBytes (ordered_bytes.hpp) is specialised for, are compared by 8 of their bytes with the default comparator;
-/// the tree then takes 13 to 17 bytes per element. The default comparator uses <=> where keys have it.
+/// it. With a type is_transparent, look-ups also take what it compares with a key. Keys that are trivially copyable and
+/// at most 8 bytes are compared as copies. Strings, and types that OrderedBytes (ordered_bytes.hpp) is specialised for,
+/// are compared by 8 of their bytes with the default comparator; the tree then takes 13 to 17 bytes per element. The
+/// default comparator uses <=> where keys have it.
 ///
 /// Exceptions: std::bad_alloc, and what keys, values and comparator throw. The map is then as before. Thread-safety: as
 /// std::map. Pointers to elements and iterators stay valid until their own element is erased.
