@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -83,7 +84,9 @@ struct Live {
   std::uint64_t size;
   std::uint64_t limits;
   Violation born;
+  std::size_t rule;  ///< of those that are left out; none otherwise
 };
+constexpr std::size_t no_rule = std::numeric_limits<std::size_t>::max();
 
 class Judged {
  public:
@@ -259,13 +262,14 @@ class Court {
       return;
     }
     const Violation what{event.time_ns, frames_, event.thread, event.site, event.size, event.kind};
-    const bool counts = !preamble && !is_ignored(event);
+    const std::size_t rule = preamble ? no_rule : rule_of(event);
+    const bool counts = !preamble && rule == no_rule;
     std::uint64_t concerned = 0;
     for (std::size_t at = 0; counts && at < judged_.size(); ++at) {
       if (judged_[at].concerns(event)) concerned |= std::uint64_t{1} << at;
     }
     if (takes_block(event.kind)) release(ended_block(event), what);
-    if (gives_block(event.kind)) give(event, concerned, what);
+    if (gives_block(event.kind)) give(event, concerned, what, rule);
     for (std::size_t at = 0; at < judged_.size(); ++at) {
       if ((concerned >> at & 1) != 0) judged_[at].count(amount(judged_[at].limit().what, event), what);
     }
@@ -304,18 +308,22 @@ class Court {
     return 0;
   }
 
-  bool is_ignored(const Event& event) {
-    for (Ignored& one : ignored_) {
-      if (!one.filter.fits(event.site)) continue;
-      ++one.events;
-      if (gives_block(event.kind)) one.bytes += event.size;
-      return true;
+  /// The first rule that leaves the event out: by its stack, or because its block was left out when it was allocated.
+  std::size_t rule_of(const Event& event) {
+    std::size_t rule = 0;
+    while (rule < ignored_.size() && !ignored_[rule].filter.fits(event.site)) ++rule;
+    if (rule == ignored_.size()) {
+      const Live* const ended = takes_block(event.kind) ? live_.find(ended_block(event) + 1) : nullptr;
+      rule = ended == nullptr ? no_rule : ended->rule;
     }
-    return false;
+    if (rule == no_rule) return rule;
+    ++ignored_[rule].events;
+    if (gives_block(event.kind)) ignored_[rule].bytes += event.size;
+    return rule;
   }
 
-  void give(const Event& event, std::uint64_t concerned, const Violation& what) {
-    live_.insert(event.block + 1, Live{event.size, concerned, what});
+  void give(const Event& event, std::uint64_t concerned, const Violation& what, std::size_t rule) {
+    live_.insert(event.block + 1, Live{event.size, concerned, what, rule});
     if (concerned != 0) born_.push_back(event.block);
     hold(concerned, event.size, what);
   }
@@ -341,13 +349,12 @@ class Court {
   void frame_ends() {
     ++frames_;
     for (const std::uint64_t block : born_) {
-      Live born{};
-      if (!live_.take(block + 1, born)) continue;
+      const Live* const born = live_.find(block + 1);
+      if (born == nullptr) continue;
       for (std::size_t at = 0; at < judged_.size(); ++at) {
-        if ((born.limits >> at & 1) != 0 && judged_[at].limit().what == Quantity::outliving_blocks)
-          judged_[at].count(1, born.born);
+        if ((born->limits >> at & 1) != 0 && judged_[at].limit().what == Quantity::outliving_blocks)
+          judged_[at].count(1, born->born);
       }
-      live_.insert(block + 1, born);
     }
     born_.clear();
     for (Judged& one : judged_) one.frame_ends(frames_);

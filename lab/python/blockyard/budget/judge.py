@@ -102,7 +102,7 @@ def judge(journal: Path, program: str, child: str | None, limits: Sequence[Limit
 
 
 def _unjudged(limit: Limit, facts: dict[str, Any], found: dict[str, Any]) -> str | None:
-    if not facts["threads"]:
+    if limit.thread and not facts["threads"]:
         named = ", ".join(sorted(set(found["threads"]))[:8])
         return f"no thread is called '{limit.thread}'; there are {named}"
     if limit.per == FRAME and not found["frames"]:

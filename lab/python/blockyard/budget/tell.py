@@ -108,8 +108,10 @@ def annotations(found: Judgement) -> Iterator[str]:
         if one.passed:
             continue
         stack = one.facts["first"]["stack"] if one.facts["first"] else []
-        known = next((call for call in stack if call["line"] and os.path.exists(call["file"])), None)
-        place = f" file={os.path.relpath(known['file'])},line={known['line']}" if known else ""
+        known = [call for call in stack if call["line"]]
+        # Files of the checkout before those of the libraries that it calls.
+        nearest = next((call for call in known if os.path.exists(call["file"])), next(iter(known), None))
+        place = f" file={os.path.relpath(nearest['file'])},line={nearest['line']}" if nearest else ""
         text = f"{one.limit.name}: {summary(one)}" + (f"; first: {_first(one)}" if one.facts["first"] else "")
         # What ends a command, and what begins a value.
         for letter, instead in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):

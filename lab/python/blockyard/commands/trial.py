@@ -64,7 +64,8 @@ def command(
     with. Frames are seen as 'blockyard record' sees them; without frames whole runs are compared. Nothing else should
     run meanwhile.
     """
-    from blockyard.trial import contenders, drive  # here, so that `blockyard --help` need not load them
+    # Here, so that `blockyard --help` need not load them, and all before a program runs.
+    from blockyard.trial import contenders, drive, pictures, tell  # noqa: F401
     from blockyard.trial.run import How
 
     if resume and output is None:

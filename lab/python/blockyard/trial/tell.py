@@ -141,7 +141,9 @@ class Story:
             known = [one for one in wanted if any(one.title in own for own in self.found.figures.values())]
             if known:
                 yield self._table(title, known, below)
-                yield self._differences(title, known)
+                differences = self._differences(title, known)
+                if any(cell is not None for row in differences.rows for cell in row.cells):
+                    yield differences
 
     def _table(self, title: str, wanted: Sequence[Measure], notes: Sequence[str]) -> Table:
         assert self.found is not None
@@ -176,8 +178,8 @@ class Story:
         low, high = self._ends(found, one)
         if found.verdict is Verdict.INCONCLUSIVE:
             return f"±{_value(max(abs(low), abs(high)), one.unit)}"
-        sign = "+" if found.verdict is Verdict.WORSE else "-"
-        return sign + _span(*sorted((abs(low), abs(high))), one.unit)
+        span = _span(*sorted((abs(low), abs(high))), one.unit)
+        return f"+{span}" if found.verdict is Verdict.WORSE else f"-{span.replace(' to ', ' to -')}"
 
     def blocks(self, same_output: bool) -> list[Block]:
         """As a report has them: the answer first."""

@@ -1,0 +1,133 @@
+"""`blockyard budget`: what is planted is found, what is kept passes, what can't be judged is said in one sentence."""
+
+import json
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import the_command
+from recorded import BUILD
+
+PROGRAM = str(BUILD / "tests" / "budget" / "budget-audio")
+AUDIO = "thread=audio* allocations=0 per=frame after=play"
+
+
+def budget(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return the_command.blockyard("budget", *arguments, columns=120, **options)
+
+
+def judged(limit: str, *program: object, code: int = 0) -> dict:
+    done = budget("--json", "--limit", limit, "--", PROGRAM, *program)
+    assert done.returncode == code, done.stderr + done.stdout
+    return json.loads(done.stdout)["limits"][0]
+
+
+def test_one_planted_allocation_fails_the_limit_and_is_shown_with_its_stack() -> None:
+    done = budget("--limit", AUDIO, "--", PROGRAM, 7)
+    assert done.returncode == 3
+    assert "malloc of 4.22 KiB by audio-1 in frame 7" in done.stdout
+    assert "mix" in done.stdout
+    assert "audio.cpp:" in done.stdout
+
+
+def test_runs_without_one_pass_each_time() -> None:
+    for _ in range(5):
+        assert judged(AUDIO, 0)["passed"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "worst"),
+    [
+        ("allocations=9 per=frame", 2),
+        ("allocated-bytes=9K per=frame", 4_421),
+        ("frees=9 per=frame", 2),
+        ("reallocations=0", 0),
+        ("outliving-blocks=1", 1),
+        ("thread=audio* allocated-bytes=1M after=play", 4_321),
+        ("site=*mix* allocations=9 after=play", 1),
+        ("site=*mix* live-bytes=1M", 4_321),
+    ],
+)
+def test_each_quantity_is_counted_exactly(limit: str, worst: int) -> None:
+    assert judged(limit, 3)["worst"] == worst
+
+
+def test_limits_begin_after_frames_seconds_and_phases() -> None:
+    assert judged("thread=audio* allocations=0 after=7frames per=frame", 7)["passed"]
+    assert not judged("thread=audio* allocations=0 after=6frames per=frame", 7, code=3)["passed"]
+    assert judged("thread=audio* allocations=0 after=3600s", 7)["passed"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ("thread=video* allocations=0", "no thread is called 'video*'"),
+        ("allocations=0 after=pause", "never came"),
+        ("allocations=0 per=frame after=10frames", "no whole frame"),
+    ],
+)
+def test_what_cannot_be_judged_fails_and_says_why(limit: str, reason: str) -> None:
+    assert reason in judged(limit, 0, code=3)["reason"]
+
+
+def test_a_program_without_frames_is_not_judged_by_frame() -> None:
+    done = budget("--limit", "allocations=0 per=frame", "--", "true")
+    assert done.returncode == 3
+    assert "no frame was marked" in done.stdout
+
+
+def test_sites_to_ignore_are_left_out_and_counted_and_one_that_fits_nothing_is_said(tmp_path: Path) -> None:
+    known = tmp_path / "known"
+    known.write_text("*mix*  # goes with the new mixer\nnowhere  # was mended\n")
+    done = budget("--limit", AUDIO, "--ignore", known, "--", PROGRAM, 7)
+    assert done.returncode == 0
+    assert "4 calls (8.44 KiB) of *mix*: goes with the new mixer" in done.stdout
+    assert "nothing of nowhere" in done.stdout
+
+
+def test_a_limits_file_junit_annotations_and_the_journal_are_as_the_options_say(tmp_path: Path) -> None:
+    limits = tmp_path / "budget.toml"
+    limits.write_text('[[limit]]\nthread = "audio*"\nafter = "play"\nallocations = 0\nper = "frame"\n')
+    xml, journal = tmp_path / "gate.xml", tmp_path / "kept.byj"
+    done = budget(
+        *("--limits", limits, "--warn", "--export-junit", xml, "--record", journal, "--", PROGRAM, 7),
+        more={"GITHUB_ACTIONS": "true"},
+    )
+    assert done.returncode == 0
+    assert [one.tag for one in ElementTree.parse(xml).iter("failure")] == ["failure"]
+    assert "::error file=" in done.stdout
+    assert the_command.blockyard("check", journal).returncode == 0
+
+
+def test_learned_limits_hold_for_the_program_that_they_were_learned_from(tmp_path: Path) -> None:
+    limits = tmp_path / "budget.toml"
+    assert budget("--learn", limits, "--", PROGRAM, 3).returncode == 0
+    assert budget("--limits", limits, "--", PROGRAM, 3).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "there is no limit"),
+        (("--limit", "allocation=0"), "'allocation' means nothing here"),
+        (("--limit", "allocations=-1"), "takes a whole number"),
+        (("--limit", "per=frame"), "limits nothing"),
+        (("--limit", "allocations=0 per=hour"), "per is one of"),
+        (("--limit", "live-bytes=1 per=frame"), "at every moment only"),
+        (("--limits", "/no/such/file"), "there is no file of limits"),
+        (("--learn", "x", "--limit", "allocations=0"), "leave --limits and --limit out"),
+    ],
+)
+def test_limits_that_are_none_are_refused_in_one_sentence(arguments: tuple, words: str) -> None:
+    done = budget(*arguments, "--", PROGRAM)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_program_that_fails_or_is_not_there_ends_with_1() -> None:
+    assert "itself ended with exit code 5" in budget("--limit", AUDIO, "--", PROGRAM, 0, 5).stderr
+    missing = budget("--limit", AUDIO, "--", "./no-such-program")
+    assert missing.returncode == 1
+    assert "was not found" in missing.stderr
