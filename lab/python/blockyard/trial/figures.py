@@ -24,7 +24,7 @@ _CLOCK_NS = 100_000.0
 _PAGE = 4096.0
 _ON_REFRESH = 0.05
 """How far a frame may be from a multiple of the period, as a share of it."""
-_HELD = 0.8
+_HELD = 0.5
 """So many frames on a multiple make a program that waits."""
 _BUSY = 0.95
 """A program that computes for so much of its median frame waits for nothing."""
