@@ -3,7 +3,7 @@
 set -euo pipefail
 cp "$(dirname "$0")/sort.c" .
 gcc -O2 -c sort.c -o sort.o
-for source in "$ROOT"/library/src/{pages/page_heap,heap/front/thread_heap,pages/region}.cpp "$ROOT"/library/src/block/*.cpp; do
+for source in "$ROOT"/library/src/{pages/page_heap,pages/region,heap/front/thread_heap,block/*}.cpp; do
   g++ -std=c++20 -O2 -I"$ROOT/include" -I"$ROOT/src" -ffile-prefix-map="$ROOT"=. -c "$source" \
     -o "$(basename "$source").o"
 done
