@@ -2,7 +2,6 @@
 journal says of them. Prints one JSON object."""
 
 import json
-import mmap
 import os
 import resource
 import subprocess
@@ -15,7 +14,6 @@ from statistics import median
 from typing import Any
 
 import bench_result
-import numpy as np
 import perf
 import programs
 from programs import PROGRAMS, Program
@@ -28,7 +26,6 @@ ALLOCATORS = ("glibc", "jemalloc", "mimalloc", "tcmalloc", "blockyard")
 TOUCHES = ("first", "page", "all")
 """`page` is what replays do unless told otherwise."""
 REPLAYS = 3
-SHORTEST_S = 1.0
 
 
 def library(choice: Choice) -> Path:
@@ -79,6 +76,7 @@ def ran(program: Program, choices: Sequence[Choice], folder: Path) -> tuple[dict
             "cpu_s": median(each["cpu_s"] for each in plain[one.name]),
             "perf_s": median(each.allocator_s for each in spent),
             "perf_touch_s": median(each.touch_s for each in spent),
+            "perf_own_threads_s": median(each.own_threads_s for each in spent),
             "symbols": {name: count / perf.HZ / len(spent) for name, count in symbols.most_common(5)},
         }
     return found, median(each["wall_s"] for each in plain["glibc"])
@@ -120,31 +118,22 @@ def replayed(
         if runs.is_null or runs.totals is None:
             continue
         total = runs.totals.all
-        background = median(run.facts.own_threads_cpu_ns or 0.0 for run in runs.untimed["untimed"])
         found[runs.name] = {
-            "total_s": (total.ns + background) / 1e9,
-            "low_s": (total.low_ns + background) / 1e9,
-            "high_s": (total.high_ns + background) / 1e9,
+            "total_s": total.ns / 1e9,
+            "low_s": (total.low_ns or 0.0) / 1e9,
+            "high_s": (total.high_ns or 0.0) / 1e9,
             "touch_s": (total.touch_ns or 0.0) / 1e9,
+            "own_threads_s": median(run.facts.own_threads_cpu_ns or 0.0 for run in runs.untimed) / 1e9,
             "timed_s": median(run.number("timed_ns") for run in runs.runs) / 1e9,
         }
     return found
-
-
-def warm() -> None:
-    """Touches most of the free memory. The first touch of memory that a host has never given its guest takes up to
-    twenty times as long as any later one, and would be held against whoever comes first."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    memory = mmap.mmap(-1, free // 4 * 3)
-    memory.madvise(mmap.MADV_HUGEPAGE)
-    np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE] = 1
 
 
 def measure(program: Program, choices: Sequence[Choice], folder: Path, touches: Sequence[str]) -> dict[str, Any]:
     journal, duration_s, events = recorded(program, folder)
     spent, wall_s = ran(program, choices, folder)
     # At the speed of the program, which recording slows; one that mostly rests is replayed faster.
-    pace = max(1.0, duration_s / max(wall_s, SHORTEST_S)) if not program.real_time else 8.0
+    pace = max(1.0, duration_s / wall_s) if not program.real_time else 4.0
     replays = {touch: replayed(journal, choices, pace, touch, folder / touch) for touch in touches}
     return {
         "program": program.name,
@@ -169,11 +158,11 @@ def main() -> None:
         )
     choices = [one for one in allocators.resolve(list(ALLOCATORS)) if one.missing is None]
     result: dict[str, Any] = {}
-    warm()
+    done = bench_result.measured("fidelity")
     with tempfile.TemporaryDirectory(prefix="blockyard-") as name:
         Path(name).chmod(0o755)
         for program in PROGRAMS:
-            if wanted and program.name not in wanted:
+            if program.name not in wanted if wanted else program.name in done:
                 continue
             if lacking := programs.missing(program):
                 print(f"bench/fidelity: NOT MEASURED: {program.name}, {', '.join(lacking)} is missing", file=sys.stderr)

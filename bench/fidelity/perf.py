@@ -1,13 +1,13 @@
 """What a running program spends in its allocator, by perf's samples of the processor's clock.
 
 A sample is the allocator's when it lies in the allocator's module, in a function of the C library that the allocator
-called (a copy, a system call), or in the kernel on behalf of either. A page fault that another function takes on
-anonymous memory is first touch.
+called (a copy, a system call), or in the kernel on behalf of either. A page fault on anonymous memory is first touch,
+whoever takes it. A thread that runs nothing but the allocator is the allocator's own and stands apart.
 """
 
 import re
 import subprocess
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,11 +35,12 @@ _ANONYMOUS = re.compile(r"do_anonymous_page|do_huge_pmd_anonymous_page|vma_alloc
 
 @dataclass
 class Spent:
-    """Seconds of processor time of a program and its children: all of it, what is the allocator's, and first touch."""
+    """Seconds of processor time of a program and its children in the allocator, in page faults on fresh memory, and on
+    the allocator's own threads."""
 
-    all_s: float = 0.0
     allocator_s: float = 0.0
     touch_s: float = 0.0
+    own_threads_s: float = 0.0
     symbols: Counter = field(default_factory=Counter)
     """Samples of the allocator by module and symbol."""
 
@@ -56,31 +57,43 @@ def record(command: list[str], data: Path, **how) -> subprocess.CompletedProcess
 def read(data: Path, library: str) -> Spent:
     """`library` is the file name of the allocator's module, `libc.so.6` for the C library's own."""
     found = Spent()
-    samples = ours = touches = 0
-    for chain in _chains(data):
-        samples += 1
-        kind = _kind(chain, library)
-        ours += kind == "allocator"
-        touches += kind == "touch"
-        if kind == "allocator":
-            symbol, module = chain[0]
-            found.symbols[f"{Path(module).name} {symbol}"] += 1
-    found.all_s, found.allocator_s, found.touch_s = (count / HZ for count in (samples, ours, touches))
+    by_thread: dict[str, list[list[tuple[str, str]]]] = defaultdict(list)
+    for thread, chain in _chains(data):
+        by_thread[thread].append(chain)
+    for chains in by_thread.values():
+        if _is_own(chains, library):
+            found.own_threads_s += len(chains) / HZ
+            continue
+        for chain in chains:
+            if any(_ANONYMOUS.search(symbol) for symbol, module in chain if module == _KERNEL):
+                found.touch_s += 1 / HZ
+            elif _of_allocator(_user(chain), library):
+                found.allocator_s += 1 / HZ
+                symbol, module = chain[0]
+                found.symbols[f"{Path(module).name} {symbol}"] += 1
     return found
 
 
-def _kind(chain: list[tuple[str, str]], library: str) -> str:
-    kernel = [symbol for symbol, module in chain if module == _KERNEL]
-    user = [(symbol, module) for symbol, module in chain if module != _KERNEL]
-    if any(_is_allocator(frame, library) for frame in user[:1]):
-        return "allocator"
-    if user and _is_helper(user[0]):
+def _is_own(chains: list[list[tuple[str, str]]], library: str) -> bool:
+    """Whether the thread runs nothing but the allocator. The C library's has no threads."""
+    users = [_user(chain)[0] for chain in chains if _user(chain)]
+    modules = {Path(module).name for _, module in users}
+    return (
+        not _LIBC.search(library) and library in modules and all(one == library or _LIBC.search(one) for one in modules)
+    )
+
+
+def _user(chain: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [frame for frame in chain if frame[1] != _KERNEL]
+
+
+def _of_allocator(user: list[tuple[str, str]], library: str) -> bool:
+    if not user:
+        return False
+    if _is_helper(user[0]) and not _is_allocator(user[0], library):
         callers = [frame for frame in user[1:4] if not _is_helper(frame)]
-        if callers and _is_allocator(callers[0], library):
-            return "allocator"
-    if any(_ANONYMOUS.search(symbol) for symbol in kernel):
-        return "touch"
-    return "program"
+        return bool(callers) and _is_allocator(callers[0], library)
+    return _is_allocator(user[0], library)
 
 
 def _is_allocator(frame: tuple[str, str], library: str) -> bool:
@@ -95,23 +108,25 @@ def _is_helper(frame: tuple[str, str]) -> bool:
     return bool(_LIBC.search(Path(frame[1]).name)) and bool(_HELPERS.match(frame[0]))
 
 
-def _chains(data: Path) -> Iterator[list[tuple[str, str]]]:
-    """Of each sample its frames, (symbol, module), the innermost first."""
+def _chains(data: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Of each sample its thread and its frames, (symbol, module), the innermost first."""
     lines = subprocess.Popen(
-        ["perf", "script", "-i", data, "--no-inline", "-F", "comm,ip,sym,dso"],
+        ["perf", "script", "-i", data, "--no-inline", "-F", "tid,ip,sym,dso"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         errors="replace",
     )
-    chain: list[tuple[str, str]] = []
+    thread, chain = "", []
     assert lines.stdout is not None
     for line in lines.stdout:
         if found := re.match(r"\s+[0-9a-f]+ (.*) \((.*?)( \(deleted\))?\)$", line):
             chain.append((found[1], found[2]))
-        elif not line.strip() and chain:
-            yield chain
+        elif line.strip():
+            thread = line.strip()
+        elif chain:
+            yield thread, chain
             chain = []
     if chain:
-        yield chain
+        yield thread, chain
     lines.wait()

@@ -24,8 +24,18 @@ def write(part: str, figures: dict[str, Any]) -> Path:
         "commit": commit(),
         "machine": described(machine.describe()),
     }
-    path = Path(os.environ["BLOCKYARD_BUILD"]) / "results" / f"{part}.json"
-    old = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    same = all(old.get(key) == head[key] for key in ("commit", "machine"))
-    data.write(path, {**head, "figures": {**(old["figures"] if same else {}), **figures}})
+    path = _path(part)
+    data.write(path, {**head, "figures": {**measured(part), **figures}})
     return path
+
+
+def measured(part: str) -> dict[str, Any]:
+    """The figures that this tree has measured on this machine so far."""
+    path = _path(part)
+    old = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    same = old.get("commit") == commit() and old.get("machine") == described(machine.describe())
+    return old["figures"] if same else {}
+
+
+def _path(part: str) -> Path:
+    return Path(os.environ["BLOCKYARD_BUILD"]) / "results" / f"{part}.json"

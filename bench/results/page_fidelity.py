@@ -17,18 +17,17 @@ def write(data: Data, target: dict[str, Any]) -> list[str]:
         "",
         _answer(found, target),
         "",
-        "Each program runs with each allocator under it by `LD_PRELOAD`, in turns. *perf* is what samples of the clock "
-        "say that the program spends in the allocator: its module, what it calls of the C library, and the kernel on "
-        "its behalf. *Replay* is the [total](../reference/method.md#totals) of the journal's replay, threads of the "
-        "allocator included. First touch stands apart: page faults that the program takes on fresh memory, and what "
-        "touching adds to the replay. *Added up* is what timed calls come to. *Rest* is the program's own code: an "
-        "allocator that places blocks well makes it faster, which no replay sees. A host that gives its guest memory "
-        "at the first touch makes whoever touches most seem slow; huge pages show it most.",
+        "Each program runs with each allocator under it by `LD_PRELOAD`, in turns; *CPU* is its processor time without "
+        "perf. *perf* is what samples of the clock say that the program's threads spend in the allocator: its module, "
+        "what it calls of the C library, and the kernel on its behalf. *Replay* is the "
+        "[total](../reference/method.md#totals) of the journal's replay. Two things stand apart in both: *touch*, page "
+        "faults on fresh memory, whoever takes them, and *own*, the allocator's own threads, which populate memory "
+        "ahead when a core is free. *Added up* is what timed calls come to. *Rest* is the program's own code: an "
+        "allocator that places blocks well makes it faster, which no replay sees. A host gives its guest some pages at "
+        "once and others a hundred times later, so *touch* says more of the host than of the allocator.",
         "",
         *(line for one in found for line in _program(one)),
-        "## Which touch",
-        "",
-        *_touches(found),
+        *_tried(found),
         f"Measured {told['measured_at']}, {machine(told['machine'])}: `make bench-fidelity`.",
     ]
 
@@ -49,12 +48,13 @@ def _program(told: dict[str, Any]) -> list[str]:
     rows = []
     for name, one in told["allocators"].items():
         replay = one["replay"][TOUCH] or {}
-        rest = one["cpu_s"] - one["perf_s"] - one["perf_touch_s"]
+        rest = one["cpu_s"] - one["perf_s"] - one["perf_touch_s"] - one["perf_own_threads_s"]
         seconds = [one["cpu_s"], rest, one["perf_s"], replay.get("total_s")]
-        others = [replay.get("timed_s"), one["perf_touch_s"], replay.get("touch_s")]
+        touch = [one["perf_touch_s"], replay.get("touch_s")]
+        others = [replay.get("timed_s"), *touch, one["perf_own_threads_s"], replay.get("own_threads_s")]
         rows.append([name, *map(three, seconds), _range(replay), ratio(_ratio(one)), *map(three, others)])
-    touch = ["touch, perf", "touch, replay"]
-    head = ["allocator", "CPU", "rest", "perf", "replay", "interval", "ratio", "added up", *touch]
+    apart = ["touch, perf", "touch, replay", "own, perf", "own, replay"]
+    head = ["allocator", "CPU", "rest", "perf", "replay", "interval", "ratio", "added up", *apart]
     return [
         f"## {told['program']}",
         "",
@@ -103,22 +103,20 @@ def _order(found: list[dict[str, Any]], differ: float) -> tuple[int, int]:
     return same, pairs
 
 
-def _touches(found: list[dict[str, Any]]) -> list[str]:
-    """How far each way of touching is from perf, first touch included on both sides."""
+def _tried(found: list[dict[str, Any]]) -> list[str]:
+    """How far other ways to touch are from perf, of the programs that were replayed with them."""
+    several = [one for one in found if len(next(iter(one["allocators"].values()))["replay"]) > 1]
     rows = []
     for touch in ("first", "page", "all"):
-        ratios = [
-            (one["replay"][touch]["total_s"] + one["replay"][touch]["touch_s"]) / (one["perf_s"] + one["perf_touch_s"])
-            for program in found
-            for one in program["allocators"].values()
-            if one["replay"].get(touch)
-        ]
-        if ratios:
-            middle = sorted(ratios)[len(ratios) // 2]
-            rows.append([touch, str(len(ratios)), ratio(min(ratios)), ratio(middle), ratio(max(ratios))])
+        members = [one for program in several for one in program["allocators"].values()]
+        if ratios := sorted(known for one in members if (known := _ratio(one, touch)) is not None):
+            rows.append([touch, str(len(ratios)), *map(ratio, (ratios[0], ratios[len(ratios) // 2], ratios[-1]))])
+    if not rows:
+        return []
     return [
-        "Replay's calls with first touch, beside perf's with its page faults: the lowest, the middle and the highest "
-        "ratio.",
+        "## Which touch",
+        "",
+        f"Ratios of {', '.join(one['program'] for one in several)} by what a replay writes into a block.",
         "",
         *table(["touch", "totals", "lowest", "middle", "highest"], rows),
     ]

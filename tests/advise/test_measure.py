@@ -51,7 +51,7 @@ def test_each_group_is_measured_alone_and_all_together_beside_the_plain_replay(t
     ]
     for one in found:
         assert one.frames == FRAMES - 1  # from the first mark to the last
-        for figure in (one.p50_ns, one.worst_ns, one.timed_ns, one.slow_calls, one.peak_bytes):
+        for figure in (one.p50_ns, one.worst_ns, one.total_ns, one.slow_calls, one.peak_bytes):
             assert figure is not None and figure.low <= figure.value <= figure.high
         assert one.p99_ns is None  # 117 frames support none
         assert one.p50_ns.value <= one.worst_ns.value
@@ -111,7 +111,7 @@ def test_an_interrupted_measurement_is_gone_on_with(tmp_path: Path, monkeypatch:
     second = watched(monkeypatch, lambda number: None)
     seen: list[float] = []
     found = gains(tmp_path, progress=lambda fraction, text: seen.append(fraction))
-    whole = 4 * (3 + 3 + 1) + 3 + 1  # timed, untimed and untouched, and those of null
+    whole = 4 * (3 + 3) + 3  # timed and untimed, and those of null
     assert len(second) == whole - 3 and not set(first) & set(second)
     assert len(found) == 4
     assert seen == sorted(seen) and seen[0] == 3 / whole and seen[-1] == 1
@@ -170,7 +170,7 @@ def test_rerouting_nothing_gives_the_plain_replays_figures_within_their_interval
     def agree(attempt: int) -> bool:
         plain, nothing = measure.measure(journal, routes, (0,), folder=tmp_path / f"replays-{attempt}")
         assert plain.frames > 0 and nothing.routes == ()
-        pairs = [(plain.timed_ns, nothing.timed_ns), (plain.p50_ns, nothing.p50_ns), (plain.worst_ns, nothing.worst_ns)]
+        pairs = [(plain.total_ns, nothing.total_ns), (plain.p50_ns, nothing.p50_ns), (plain.worst_ns, nothing.worst_ns)]
         return all(one is None or (one.low <= two.high and two.low <= one.high) for one, two in pairs)
 
     # Of intervals of 95 %, one in some dozens misses by chance; three times in a row none does.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from synthetic import FREE, MALLOC, Campaign, rows
 
-from blockyard.analysis import cuts, figures, sections, worst_frames
+from blockyard.analysis import cuts, figures, noise, samples, sections, totals, worst_frames
 from blockyard.analysis.latency import View
 from blockyard.report.builder import build
 from blockyard.report.options import ReportOptions
@@ -21,15 +21,13 @@ def call(event: int = 0, ns: int = 100, kind: int = MALLOC) -> tuple[int, ...]:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
-    """Two threads; 10, 12 and 14 ms on the first one, 4 of them the replay's own, 3 ms of first touch."""
+    """Two threads; 10, 12 and 14 ms on the first one, 4 of them the replay's own."""
     made = Campaign(tmp_path / "r", ["one", "two"], repeats=3, totals=True)
     for repeat in (1, 2, 3):
         for name, factor in (("one", 1), ("two", 2)):
             made.run(name, rows([call()]), repeat)
             made.bursts(name, [(5, 0, factor * (8 + 2 * repeat) * MS), (7, 1, 5 * MS)], repeat)
         made.bursts("null", [(5, 0, 4 * MS), (7, 1, 5 * MS)], repeat)
-    for name, ns in (("one", 8), ("two", 20), ("null", 3)):
-        made.bursts(name, [(5, 0, ns * MS), (7, 1, 5 * MS)], 1, "untouched")
     return made
 
 
@@ -39,12 +37,32 @@ def measured(campaign: Campaign) -> list[figures.AllocatorFigures]:
     return [figures.measure(runs, cut) for runs in section.allocators]
 
 
-def test_a_total_is_of_one_repeat_less_null_and_first_touch_stands_apart(campaign: Campaign) -> None:
+def test_a_total_is_of_one_repeat_less_null_and_its_interval_of_the_same_without_each(campaign: Campaign) -> None:
     found = measured(campaign)[0].runs.totals.all
-    assert (found.repeats, found.null_ns) == (3, 9 * MS)
-    assert (found.touch_ns, found.ns, found.with_touch_ns) == (3 * MS, 5 * MS, 8 * MS)
-    assert found.low_ns < found.ns < found.high_ns
-    assert found.high_ns - found.ns == pytest.approx(4.303 * 2 / 3**0.5 * MS, rel=1e-3), "Welch: null does not vary"
+    assert (found.repeats, found.null_ns, found.ns) == (3, 9 * MS, 8 * MS)
+    of_each = noise.Figure.of_all(8 * MS, [9 * MS, 8 * MS, 7 * MS], 1.0, 3)
+    assert (found.low_ns, found.high_ns) == of_each.interval(0.95)
+
+
+def test_what_bursts_with_page_faults_take_beyond_those_around_them_is_first_touch(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "r", ["one"], totals=True)
+    made.run("one", rows([call()]))
+    faulted = samples.LOOKED | samples.FAULT_CALL
+    made.bursts("one", [(9, 0, MS, 0, 0, 10), (19, 0, 7 * MS, 0, faulted, 10), (39, 0, 2 * MS, 0, 0, 20)])
+    made.bursts("null", [(39, 0, 100, 0, 0, 40)])
+    found = measured(made)[0].runs.totals.all
+    assert found.touch_ns == 6 * MS
+    assert found.null_ns == 100 - 40 * totals.HIDDEN_NS
+    assert found.with_touch_ns == 10 * MS - found.null_ns
+
+
+def test_where_every_burst_has_page_faults_none_is_calls_for_more_than_it_took(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "r", ["one"], totals=True)
+    made.run("one", rows([call()]))
+    made.bursts("one", [(9, 0, 7 * MS, 0, samples.LOOKED | samples.FAULT_CALL, 10)])
+    made.bursts("null", [(9, 0, 0)])
+    found = measured(made)[0].runs.totals.all
+    assert (found.ns, found.touch_ns) == (0, 7 * MS)
 
 
 def test_the_data_have_a_row_of_each_thread_and_one_of_all(campaign: Campaign) -> None:
@@ -54,16 +72,16 @@ def test_the_data_have_a_row_of_each_thread_and_one_of_all(campaign: Campaign) -
     wanted = "journal pace touch allocator variant thread repeats total_ns low_ns high_ns null_ns touch_ns"
     assert list(found[0]) == wanted.split()
     assert [(row["allocator"], row["thread"], row["total_ns"]) for row in found] == [
-        ("one", "all", "5000000"),
-        ("one", "0", "5000000"),
+        ("one", "all", "8000000"),
+        ("one", "0", "8000000"),
         ("one", "1", "0"),
-        ("two", "all", "17000000"),
-        ("two", "0", "17000000"),
+        ("two", "all", "20000000"),
+        ("two", "0", "20000000"),
         ("two", "1", "0"),
     ]
 
 
-def test_a_lone_repeat_has_no_interval_and_without_untouched_runs_touch_is_not_known(tmp_path: Path) -> None:
+def test_a_lone_repeat_has_no_interval_and_where_no_causes_were_read_touch_is_not_known(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "r", ["one"], totals=True)
     made.run("one", rows([call()]))
     made.bursts("one", [(5, 0, 7 * MS)])

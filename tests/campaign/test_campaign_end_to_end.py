@@ -122,7 +122,7 @@ def test_the_facts_of_a_run_agree_with_the_plan_of_the_campaign(journal: Path, t
             run["journal"],
             run["allocator"],
             run["pace"],
-            "none" if run["untouched"] else run["touch"],
+            run["touch"],
             run["repeat"],
             "one",
             run["untimed"],

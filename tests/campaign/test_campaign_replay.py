@@ -39,13 +39,11 @@ def test_untimed_runs_stand_beside_the_timed_ones(lab: Lab) -> None:
         "game glibc 1 all 1",
         "game null 1 all 1 untimed",
         "game glibc 1 all 1 untimed",
-        "game glibc 1 none 1 untimed",
-        "game null 1 none 1 untimed",
         "game glibc 1 all 2",
         "game glibc 1 all 2 untimed",
         "game null 1 all 2 untimed",
     ]
-    assert {"game/glibc/1x-all-untimed/2", "game/null/1x-all-untouched/1"} <= lab.runs()
+    assert {"game/glibc/1x-all-untimed/2", "game/null/1x-all-untimed/1"} <= lab.runs()
 
 
 def test_journals_of_the_same_name_get_results_of_their_own(lab: Lab) -> None:

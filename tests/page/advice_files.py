@@ -68,12 +68,12 @@ def change(what: str, contexts: list[list[dict[str, Any]]], gain: tuple[float, f
     }
 
 
-def measured(timed_ns: float) -> dict[str, Any]:
+def measured(total_ns: float) -> dict[str, Any]:
     return {
         "p50_ns": None,
         "p99_ns": None,
         "worst_ns": None,
-        "timed_ns": {"value": timed_ns, "low": timed_ns, "high": timed_ns},
+        "total_ns": {"value": total_ns, "low": total_ns, "high": total_ns},
         "slow_calls": _FIGURE,
         "peak_bytes": _FIGURE,
         "routes": [],

@@ -111,14 +111,14 @@ class Campaign:
     ) -> Path:
         return self.directory / "runs" / journal / allocator / f"{pace}-{touch}" / str(repeat)
 
-    def bursts(
-        self, allocator: str, rows: Sequence[tuple[int, ...]], repeat: int = 1, kind: str = "untimed", **more: Any
-    ) -> None:
-        """An untimed run whose bursts are (last event, thread, ns) or (last event, thread, ns, ns away)."""
+    def bursts(self, allocator: str, rows: Sequence[tuple[int, ...]], repeat: int = 1, **more: Any) -> None:
+        """An untimed run whose bursts are (last event, thread, ns), and then ns away, cause and events where they are
+        not 0."""
         made = np.zeros(len(rows), BURST)
-        for place, (event, thread, ns, *away) in enumerate(rows):
-            made[place] = (event, 1, 0, thread, 0, 0, ns, away[0] if away else 0)
-        np.save(self.run(allocator, None, repeat, touch=f"page-{kind}", **more) / "bursts.npy", made)
+        for place, (event, thread, ns, *more_of_it) in enumerate(rows):
+            away, cause, events = (*more_of_it, 0, 0, 0)[:3]
+            made[place] = (event, events, 0, thread, cause, 0, ns, away)
+        np.save(self.run(allocator, None, repeat, touch="page-untimed", **more) / "bursts.npy", made)
 
     def run(
         self,
@@ -148,7 +148,7 @@ class Campaign:
             "touch": touch,
             "repeat": repeat,
             "threads": "journal",
-            "untimed": touch.endswith(("-untimed", "-untouched")),
+            "untimed": touch.endswith("-untimed"),
             "events": 0 if rows is None else len(rows),
             "ticks_per_ns": self.ticks_per_ns,
             "floor_call_ticks": self.floors[0],

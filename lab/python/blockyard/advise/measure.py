@@ -35,7 +35,7 @@ SLOW_NS = 10_000
 TOUCH = "all"
 """What using the memory costs counts too, not the call alone."""
 _PAGE = 4096.0
-_FIGURES = ("p50_ns", "p99_ns", "worst_ns", "timed_ns", "slow_calls", "peak_bytes")
+_FIGURES = ("p50_ns", "p99_ns", "worst_ns", "total_ns", "slow_calls", "peak_bytes")
 
 Progress = Callable[[float, str], None]
 
@@ -63,7 +63,7 @@ class Gain:
     p99_ns: Figure | None
     worst_ns: Figure | None
     """The median over repeats of each one's worst frame."""
-    timed_ns: Figure
+    total_ns: Figure
     """Allocator time of a whole replay, of all threads; this and what follows are medians over repeats."""
     slow_calls: Figure
     """Events of 10 us and more, touches included."""
@@ -141,7 +141,7 @@ def put(
     for advice in report["advice"]:
         found = alone.get(advice["group"])
         advice["gain"] = found.to_json() if found else None
-    report["advice"].sort(key=lambda advice: advice["gain"]["timed_ns"]["value"] if advice["gain"] else float("inf"))
+    report["advice"].sort(key=lambda advice: advice["gain"]["total_ns"]["value"] if advice["gain"] else float("inf"))
     for number, advice in enumerate(report["advice"], start=1):
         advice["id"] = number
 
@@ -229,7 +229,7 @@ def _known(runs: AllocatorRuns, by_frame: np.ndarray) -> dict[str, noise.Figure]
         for rows in figures.open_rows(runs, gross=False)
     ]
     found = {
-        "timed_ns": noise.Figure.of_each(_totals(runs).each_ns, step),
+        "total_ns": noise.Figure.of_each(_totals(runs).each_ns, step),
         "slow_calls": noise.Figure.of_each(slow, 1.0),
         "peak_bytes": noise.Figure.of_each([run.number("peak_resident_bytes") for run in runs.runs], _PAGE),
     }

@@ -9,8 +9,8 @@ import numpy as np
 from blockyard.analysis import passes
 from blockyard.analysis.figures import AllocatorFigures, open_rows
 from blockyard.analysis.latency import Operation, View
+from blockyard.analysis.samples import FAULT_CALL, FAULT_TOUCH, HOST, MAJOR_FAULT, MIGRATED, PREEMPTED, SLEPT
 
-LOOKED, FAULT_CALL, FAULT_TOUCH, PREEMPTED, SLEPT, MIGRATED, MAJOR_FAULT, HOST = (1 << bit for bit in range(8))
 MACHINE = PREEMPTED | MIGRATED | HOST
 """What the attributed view leaves out (lab/src/samples/row.hpp)."""
 

@@ -25,6 +25,8 @@ BLOCK = np.dtype([("address", "<u8"), ("size", "<u8"), ("event", "<u4")])
 """A row of blocks.npy: a block that was alive when the clock had stopped, and the event that gave it."""
 MARK = np.dtype([("time", "<u8"), ("event", "<u4"), ("thread", "<u4")])
 """A row of frames.npy: a frame mark, and the first event after it."""
+LOOKED, FAULT_CALL, FAULT_TOUCH, PREEMPTED, SLEPT, MIGRATED, MAJOR_FAULT, HOST = (1 << bit for bit in range(8))
+"""Bits of the column `cause`."""
 NO_EVENT = 4294967295
 """In pairs.npy: nothing frees this block, or a free of a block of the preamble."""
 

@@ -1,7 +1,7 @@
 """A campaign's folder as sections: the runs of one journal at one pace with one touch, which alone are compared."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,8 +62,9 @@ class AllocatorRuns:
     version: str
     runs: tuple[Run, ...]
     failures: tuple[Run, ...]
-    untimed: Mapping[str, Sequence[Run]]
-    """By kind, `untimed` and `untouched` (campaign/schedule.py), and the same of `null`: `null untimed`."""
+    untimed: Sequence[Run]
+    null_untimed: Sequence[Run]
+    """Of `null`, on the same journal."""
     needs_lock: bool
     needs_pool: bool
     floors_ns: tuple[float, float]
@@ -78,12 +79,9 @@ class AllocatorRuns:
     @cached_property
     def totals(self) -> totals.Untimed | None:
         """What all calls together take; None where the campaign has no untimed runs of it and of `null`."""
-        read = {
-            kind: [totals.Bursts.of(run.folder) for run in self.untimed.get(kind, ())]
-            for kind in ("untimed", "untouched", "null untimed", "null untouched")
-        }
-        found = totals.Untimed(*read.values())
-        return found if found.touched and found.null_touched else None
+        own = [totals.Bursts.of(run.folder, null=self.is_null) for run in self.untimed]
+        null = [totals.Bursts.of(run.folder, null=True) for run in self.null_untimed]
+        return totals.Untimed(own, null) if own and null else None
 
     @property
     def spent_ns(self) -> float | None:
@@ -106,7 +104,7 @@ class AllocatorRuns:
 
         if self.totals is None:
             return middle(self.runs, with_background(None))
-        return middle(self.untimed["untimed"], with_background(self.totals.all.with_touch_ns))
+        return middle(self.untimed, with_background(self.totals.all.with_touch_ns))
 
     @cached_property
     def ticks_per_ns(self) -> float:
@@ -216,24 +214,23 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     planned = [entry for entry in plan.runs() if not journals or entry.journal in journals]
     ended = [(entry, run_in(Folder(directory).run(entry), entry.repeat)) for entry in planned]
     grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
-    untimed: dict[tuple[str, str, str, str], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    untimed: dict[tuple[str, str, str, str], list[Run]] = defaultdict(list)
     for entry, run in ended:
         if run is None:
             continue
         if not entry.untimed:
             grouped[entry.journal, entry.pace, entry.touch][entry.allocator].append(run)
         elif run.ok:
-            kind = "untouched" if entry.untouched else "untimed"
-            untimed[entry.journal, entry.pace, entry.touch, entry.allocator][kind].append(run)
+            untimed[entry.journal, entry.pace, entry.touch, entry.allocator].append(run)
 
     entries = {entry["name"]: entry for entry in plan.allocators}
     sections = []
     for (journal, pace, touch), found in grouped.items():
         floors = _least_floors([run for runs in found.values() for run in runs if run.ok])
         baseline = plan.journal(journal).get("baseline", journal)
-        null = {f"null {kind}": runs for kind, runs in untimed[baseline, pace, touch, NULL].items()}
+        null = untimed[baseline, pace, touch, NULL]
         members = [
-            _allocator(entries[name], found[name], {**untimed[journal, pace, touch, name], **null}, floors)
+            _allocator(entries[name], found[name], (untimed[journal, pace, touch, name], null), floors)
             for name in entries
             if name in found
         ]
@@ -291,7 +288,7 @@ def _least_floors(runs: list[Run]) -> tuple[float, float]:
 
 
 def _allocator(
-    entry: dict[str, Any], runs: list[Run], untimed: Mapping[str, Sequence[Run]], floors: tuple[float, float]
+    entry: dict[str, Any], runs: list[Run], untimed: tuple[Sequence[Run], Sequence[Run]], floors: tuple[float, float]
 ) -> AllocatorRuns:
     good = tuple(run for run in runs if run.ok)
     facts = (good or tuple(runs))[0].facts
@@ -303,7 +300,7 @@ def _allocator(
         facts.version or str(entry.get("version") or ""),
         good,
         tuple(run for run in runs if not run.ok),
-        untimed,
+        *untimed,
         facts.needs_lock if facts.locked is None else facts.locked,
         facts.needs_pool,
         floors,

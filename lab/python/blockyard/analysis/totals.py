@@ -2,20 +2,23 @@
 
 Two clock reads around each call drain the processor's pipeline, so timed calls added up are two to four times what they
 take in a program. Every sum comes from here: of a frame, of an audio buffer, of a thread, of a whole replay.
+
+Calls and first touch are told apart by burst: one in which no page was faulted in is calls alone. Calls of the others
+take as long as those around them; what such a burst takes beyond is first touch, whoever wrote first, the allocator or
+the replay. So the host, which may give a page a hundred times later than another, is in first touch alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
 from pathlib import Path
-from statistics import median, variance
+from statistics import median
 
 import numpy as np
-from scipy.special import stdtrit
 
 from blockyard.analysis import noise, samples
 from blockyard.analysis.passes import ALL
+from blockyard.analysis.samples import FAULT_CALL, LOOKED
 
 BURST = np.dtype(
     [
@@ -33,6 +36,11 @@ BURST = np.dtype(
 CONFIDENCE = 0.95
 _TOGETHER = 8
 """Bursts end at other events in each repeat where threads wait for one another: over a few of them that is little."""
+_AROUND = 16
+"""So many bursts of the thread before and behind one with page faults tell what its calls take."""
+HIDDEN_NS = 2.0
+"""The replay's own instructions hide so much of each call, and `null` is taken off by that much less. A chain of twelve
+cycles (4 ns) in each of its calls lengthens a replay on `null` by nothing; half of what overlaps is the call's."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +50,38 @@ class Bursts:
     rows: np.ndarray
 
     @classmethod
-    def of(cls, folder: Path) -> "Bursts":
-        """Raises UserError for a file that no replay wrote."""
-        return cls(samples.columns(folder / "bursts.npy", BURST, "burst"))
+    def of(cls, folder: Path, *, null: bool = False) -> "Bursts":
+        """Those of `null` are less HIDDEN_NS. Raises UserError for a file that no replay wrote."""
+        rows = samples.columns(folder / "bursts.npy", BURST, "burst")
+        if null:
+            rows = np.array(rows)
+            rows["ns"] -= np.minimum(rows["ns"], (rows["events"] * HIDDEN_NS).astype(np.uint64))
+        return cls(rows)
+
+    @property
+    def knows_faults(self) -> bool:
+        """Whether the kernel's counters were read behind slow bursts."""
+        return bool((self.rows["cause"] & LOOKED).any())
+
+    @cached_property
+    def calls(self) -> np.ndarray:
+        """Time of each burst without first touch, in ns."""
+        found = self.rows["ns"].astype(float)
+        for thread in np.unique(self.rows["thread"]):
+            own = np.flatnonzero(self.rows["thread"] == thread)
+            faulted = (self.rows["cause"][own] & FAULT_CALL) != 0
+            if not faulted.any():
+                continue
+            ns, events = (
+                np.concatenate([[0.0], np.cumsum(np.where(faulted, 0, each[own]))])
+                for each in (found, self.rows["events"])
+            )
+            place = np.flatnonzero(faulted)
+            low, high = np.maximum(place - _AROUND, 0), np.minimum(place + _AROUND + 1, len(own))
+            near = events[high] - events[low]
+            rate = np.where(near > 0, (ns[high] - ns[low]) / np.maximum(near, 1), ns[-1] / max(events[-1], 1))
+            found[own[place]] = np.minimum(found[own[place]], rate * self.rows["events"][own[place]])
+        return found
 
     def by_thread(self) -> dict[int, float]:
         """Time in ns; the machine's is not in it."""
@@ -67,7 +104,8 @@ class Bursts:
 @dataclass(frozen=True)
 class Total:
     """What allocation takes of one thread in a whole replay, or of all, in ns per repeat. `ns` is without first touch,
-    which is `touch_ns`; `low_ns` and `high_ns` are the ends of the 95 % interval of `ns`, None of a lone repeat."""
+    which is `touch_ns`, None where causes were not looked for. `low_ns` and `high_ns` are the ends of the 95 % interval
+    of `ns`: it is also taken without each repeat (the jackknife); fewer than three have none."""
 
     thread: int
     repeats: int
@@ -86,77 +124,70 @@ class Total:
 
 @dataclass(frozen=True, eq=False)
 class Untimed:
-    """The untimed runs of one allocator in a section beside those of `null`: as the section touches its blocks, and
-    untouched."""
+    """The untimed runs of one allocator in a section beside those of `null`."""
 
-    touched: Sequence[Bursts]
-    untouched: Sequence[Bursts]
-    null_touched: Sequence[Bursts]
-    null_untouched: Sequence[Bursts]
+    own: Sequence[Bursts]
+    null: Sequence[Bursts]
 
     def frames(self, edges: np.ndarray, thread: int, *, away: bool = False) -> np.ndarray:
         """Allocator time with first touch in ns, [repeat, frame]."""
-        own = np.array([each.by_frame(edges, thread, away=away) for each in self.touched])
-        return np.maximum(own - self._null_frames(edges, thread), 0.0)
-
-    def _null_frames(self, edges: np.ndarray, thread: int) -> np.ndarray:
-        return np.median([each.by_frame(edges, thread, away=False) for each in self.null_touched], axis=0)
+        own = np.array([each.by_frame(edges, thread, away=away) for each in self.own])
+        null = np.median([each.by_frame(edges, thread, away=False) for each in self.null], axis=0)
+        return np.maximum(own - null, 0.0)
 
     @cached_property
     def by_thread(self) -> list[Total]:
         """All threads together, then each."""
-        return [self._total(thread) for thread in (ALL, *sorted(self.touched[0].by_thread()))]
+        return [self._total(thread) for thread in (ALL, *self._threads)]
+
+    @property
+    def _threads(self) -> list[int]:
+        return sorted(self.own[0].by_thread())
 
     @property
     def each_ns(self) -> list[float]:
         """All threads together with first touch, by repeat."""
-        null = median(_sums(self.null_touched, ALL))
-        return [max(ns - null, 0.0) for ns in _sums(self.touched, ALL)]
+        own, null = ([sum(each.by_thread().values()) for each in runs] for runs in (self.own, self.null))
+        return [max(ns - median(null), 0.0) for ns in own]
 
     @property
     def all(self) -> Total:
         return self.by_thread[0]
 
-    def _cells(self, runs: Sequence[Bursts], thread: int) -> np.ndarray:
-        """The median over repeats of each few bursts of a thread: what struck one repeat alone is in none."""
-        ends = self.touched[0].rows
+    def _cells(self, runs: Sequence[Bursts], thread: int, *, calls: bool) -> np.ndarray:
+        """The time of each few bursts of a thread, [repeat, cell]."""
+        ends = self.own[0].rows
         edges = ends["event"][ends["thread"] == thread][_TOGETHER - 1 :: _TOGETHER]
         sums = []
-        for rows in (each.rows[each.rows["thread"] == thread] for each in runs):
-            sums.append(np.bincount(np.searchsorted(edges, rows["event"]), rows["ns"], len(edges) + 1))
-        return np.median(sums, axis=0) if sums else np.zeros(len(edges) + 1)
+        for each in runs:
+            chosen = each.rows["thread"] == thread
+            ns = (each.calls if calls else each.rows["ns"])[chosen]
+            sums.append(np.bincount(np.searchsorted(edges, each.rows["event"][chosen]), ns, len(edges) + 1))
+        return np.array(sums)
 
     def _total(self, thread: int) -> Total:
-        own, null = (_sums(each, thread) for each in (self.touched, self.null_touched))
-        threads = sorted(self.touched[0].by_thread()) if thread == ALL else [thread]
-        kinds = (self.touched, self.null_touched, self.untouched, self.null_untouched)
-        cells = [np.concatenate([self._cells(kind, each) for each in threads]) for kind in kinds]
-        null_ns = float(cells[1].sum())
-        with_touch = float(cells[0].sum()) - null_ns
-        touch = None
-        if self.untouched and self.null_untouched:
-            # Not to touch costs nothing more: what is more came from elsewhere, or is first touch that came later.
-            bare = float(np.minimum(cells[0], cells[2]).sum() - np.minimum(cells[1], cells[3]).sum())
-            touch = max(with_touch - bare, 0.0)
-        ns = with_touch - (touch or 0.0)
-        error, freedom = _error(own, null)
-        half = None if error is None else float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
-        ends = (None, None) if half is None else (ns - half, ns + half)
-        relative = None if error is None or ns <= 0 else max((error / ns) ** 2, 1e-12)
-        figure = noise.Figure(max(ns, 0.0), 1.0, len(own), relative, freedom)
-        return Total(thread, len(own), ns, *ends, null_ns, touch, figure)
+        threads = self._threads if thread == ALL else [thread]
+        own, null, both = (
+            np.concatenate([self._cells(runs, each, calls=calls) for each in threads], axis=1)
+            for runs, calls in ((self.own, True), (self.null, True), (self.own, False))
+        )
+
+        def less_null(one: np.ndarray, other: np.ndarray) -> float:
+            return _sum(one) - _sum(other)
+
+        ns = less_null(own, null)
+        without = [less_null(_all_but(own, run), _all_but(null, run)) for run in range(len(own))]
+        figure = noise.Figure.of_all(max(ns, 0.0), without, 1.0, len(own))
+        low, high = figure.interval(CONFIDENCE) or (None, None)
+        touch = max(_sum(both) - _sum(own), 0.0) if any(each.knows_faults for each in self.own) else None
+        return Total(thread, len(own), ns, low, high, _sum(null), touch, figure)
 
 
-def _sums(bursts: Sequence[Bursts], thread: int) -> list[float]:
-    found = [each.by_thread() for each in bursts]
-    return [sum(each.values()) if thread == ALL else each.get(thread, 0.0) for each in found]
+def _sum(cells: np.ndarray) -> float:
+    """Of the medians over repeats: what struck one repeat alone is in none."""
+    return float(np.median(cells, axis=0).sum())
 
 
-def _error(own: Sequence[float], null: Sequence[float]) -> tuple[float | None, float]:
-    """The standard error of the difference of two means, and its degrees of freedom, by Welch's test; None of a lone
-    repeat."""
-    if min(len(own), len(null)) < 2:
-        return None, 0.0
-    parts = [(variance(each) / len(each), len(each) - 1) for each in (own, null)]
-    total = sum(part for part, _ in parts)
-    return sqrt(total), total**2 / sum(part**2 / count for part, count in parts) if total else float(len(own) - 1)
+def _all_but(cells: np.ndarray, run: int) -> np.ndarray:
+    """Without one repeat, where there are others."""
+    return np.delete(cells, run, axis=0) if run < len(cells) > 1 else cells

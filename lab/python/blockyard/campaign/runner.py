@@ -43,7 +43,7 @@ def command_line(request: Request, output: Path) -> list[str]:
         "--adapter": choice.adapter,
         "--foreign": choice.foreign,
         "--pace": run.pace if run.pace == "max" else run.pace.removesuffix("x"),
-        "--touch": "none" if run.untouched else run.touch,
+        "--touch": run.touch,
         "--trace": run.traced,
         "--untimed": run.untimed,
         **request.options.arguments(traced=run.traced),

@@ -12,9 +12,8 @@ class Run:
     """One replay of one journal on one allocator. `order` counts from 0 in the order of running.
 
     A timed run has a clock around each call, an untimed one around each burst of calls: the first tells of a call by
-    itself, the second what all of them take together. An untouched run is an untimed one that writes nothing into its
-    blocks: beside it first touch shows. A traced run finds out which events make which system calls and measures
-    nothing; its `repeat` is 0.
+    itself, the second what all of them take together. A traced run finds out which events make which system calls and
+    measures nothing; its `repeat` is 0.
     """
 
     journal: str
@@ -25,12 +24,11 @@ class Run:
     order: int
     traced: bool = False
     untimed: bool = False
-    untouched: bool = False
 
     @property
     def id(self) -> str:
         """Names the run, and its folder under `runs/`."""
-        kind = "-untouched" if self.untouched else "-untimed" if self.untimed else ""
+        kind = "-untimed" if self.untimed else ""
         number = "trace" if self.traced else self.repeat
         return f"{self.journal}/{self.allocator}/{self.pace}-{self.touch}{kind}/{number}"
 
@@ -42,9 +40,6 @@ class Run:
 
 NULL = "null"
 """The allocator that does nothing: what an untimed run takes on it is the replay's own."""
-_UNTOUCHED_EACH = 5
-"""One repeat in so many has an untouched run, and the first one: with five repeats or more a campaign takes 2.2
-times as long as its timed runs."""
 
 
 def schedule(
@@ -60,7 +55,7 @@ def schedule(
 
     What drifts over minutes (a warming machine, a neighbour on the same host) then hits all allocators equally, and no
     allocator is always the first after a change of journal. Their mean positions are equal over every two repeats.
-    With `totals` each repeat is run untimed too, on `null` besides, and some untouched.
+    With `totals` each repeat is run untimed too, on `null` besides.
     """
     runs: list[Run] = []
     with_null = [*allocators, *([] if NULL in allocators else [NULL])]
@@ -68,8 +63,6 @@ def schedule(
         kinds = [(list(allocators), {})]
         if totals:
             kinds.append((with_null, {"untimed": True}))
-            if touch != "none" and (repeat == 1 or (repeat > _UNTOUCHED_EACH and repeat % _UNTOUCHED_EACH == 0)):
-                kinds.append((with_null, {"untimed": True, "untouched": True}))
         for number, (members, kind) in enumerate(kinds):
             for allocator in members if (repeat + number) % 2 else reversed(members):
                 runs.append(Run(journal, allocator, pace, touch, repeat, len(runs), **kind))

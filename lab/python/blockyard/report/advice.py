@@ -37,7 +37,7 @@ _MEASURED = {
     "worst_ns": "the worst frame",
     "p99_ns": "the 99th percentile of frames",
     "p50_ns": "the median frame",
-    "timed_ns": "the whole replay",
+    "total_ns": "the whole replay",
 }
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
@@ -83,7 +83,7 @@ def _stake(report: dict[str, Any]) -> str:
     if plain:
         begin, end = report["measured"]["from_s"], report["measured"]["to_s"]
         seconds = seconds if begin is None else end - begin
-        spent = plain["timed_ns"]["value"]
+        spent = plain["total_ns"]["value"]
         worst = plain["worst_ns"]["value"] if report["marked_frames"] and plain["worst_ns"] else 0
     of_run = spent / 1e9 / seconds if seconds else 0.0
     of_frame = worst * report["fps"] / 1e9
@@ -163,7 +163,7 @@ def _beyond_noise(
     gains, losses = [], []
     plain = report["measured"]["plain"]
     for figure, out_of in sorted(
-        _MEASURED.items(), key=lambda one: one[0] != "timed_ns" and not report["marked_frames"]
+        _MEASURED.items(), key=lambda one: one[0] != "total_ns" and not report["marked_frames"]
     ):
         before, after = plain[figure], changed[figure]
         if not before or not after:
@@ -221,7 +221,7 @@ def measured(report: dict[str, Any]) -> Table:
 def _cells(gain: dict[str, Any]) -> list[Cell]:
     worst = gain["worst_ns"]
     known = [gain[name] and gain[name]["value"] for name in ("p50_ns", "p99_ns", "worst_ns")]
-    rest = [gain[name]["value"] for name in ("timed_ns", "slow_calls", "peak_bytes")]
+    rest = [gain[name]["value"] for name in ("total_ns", "slow_calls", "peak_bytes")]
     return [*known, span(worst["low"], worst["high"]) if worst else None, *rest]
 
 

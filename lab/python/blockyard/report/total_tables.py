@@ -33,7 +33,7 @@ def table(lineup: Lineup) -> Table:
         [*marked("calls", "first\ntouch", "both"), Column("replay's\nown", Unit.NS), Column("repeats", Unit.COUNT)],
         cells,
         "untimed",
-        absent="no untimed repeats without touch",
+        absent="causes were not looked for",
         notes=[
             "of one repeat, all threads, from repeats without a clock around each call, less the same on null "
             "(replay's own); timed calls added up are more, because a clock keeps calls from overlapping"

@@ -174,7 +174,7 @@ class Driver {
   }
 
   [[gnu::always_inline]] void forget(const Record& record, Slot& slot) {
-    slot.block = nullptr;
+    slot.hold(nullptr);
     live_ -= record.size();
     --blocks_;
   }
@@ -196,7 +196,7 @@ class Driver {
       ++blocks_;
     }
     slot.fresh = true;
-    slot.block = done.block;
+    slot.hold(done.block);
     slot.size = size;
     slot.giver = giver_;
     slot.alignment_log2 = record.alignment_log2;

@@ -63,6 +63,10 @@ struct alignas(32) Slot {
   std::uint16_t giver;  ///< index of the replay thread that allocated the block
   std::uint8_t alignment_log2;
   bool fresh;  ///< allocated by a measured event, not restored
+
+  void hold(void* given) { std::atomic_ref(block).store(given, std::memory_order_relaxed); }
+  /// What it holds by now, to any thread: good for a prefetch.
+  [[nodiscard]] void* glance() { return std::atomic_ref(block).load(std::memory_order_relaxed); }
 };
 static_assert(sizeof(Slot) == 32);
 
