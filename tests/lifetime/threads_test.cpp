@@ -1,6 +1,7 @@
 // Threads that start and end, frees on other threads, and fork.
 #include <gtest/gtest.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -30,6 +32,36 @@ TEST(Threads, a_thread_that_ends_in_the_middle_of_a_frame_gives_everything_of_te
     });
   }
   EXPECT_EQ(used_bytes(), before);
+}
+
+// POSIX calls this again as long as it sets a value, in at least four rounds, and in the last one after the lifetimes'
+// own: nobody tells them of what they give here.
+pthread_key_t allocates_in_all_rounds;
+std::set<void*> last_regions;
+void allocate_and_ask_again(void* rounds) {
+  void* const block = temp_allocate(1000, 16);
+  static_cast<void>(temp_allocate(std::size_t{1} << 20, 16));  // does not fit
+  deallocate(allocate(16, 16, Lifetime::temp_job), Lifetime::temp_job);
+  ++*static_cast<int*>(rounds);
+  if (*static_cast<int*>(rounds) == PTHREAD_DESTRUCTOR_ITERATIONS) {
+    last_regions.insert(block);
+  }
+  pthread_setspecific(allocates_in_all_rounds, rounds);
+}
+
+TEST(Threads, destructors_that_allocate_in_a_threads_last_round_leave_nothing_behind) {
+  by_lifetime_prepare();  // the lifetimes have their key before this one is made
+  ASSERT_EQ(pthread_key_create(&allocates_in_all_rounds, allocate_and_ask_again), 0);
+  std::size_t used = 0;
+  for (int i = 0; i < 50; ++i) {
+    int rounds = 0;
+    on_a_new_thread([&] { pthread_setspecific(allocates_in_all_rounds, &rounds); });
+    ASSERT_GE(rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
+    used = i == 4 ? used_bytes() : used;
+  }
+  EXPECT_LE(last_regions.size(), 3u);
+  EXPECT_LE(used_bytes(), used);
+  pthread_key_delete(allocates_in_all_rounds);
 }
 
 TEST(Threads, what_a_thread_allocated_as_temp_job_outlives_it) {

@@ -11,6 +11,8 @@ int process_id();
 
 /// The calling thread's number, as debuggers show it. A system call.
 int thread_id();
+/// Whether no thread of the process has that number any longer. Two system calls.
+bool thread_has_ended(int id);
 
 /// Threads of the process that the system counts; 0 where it does not say. Async-signal-safe.
 unsigned threads_of_process();

@@ -76,8 +76,8 @@ class ThreadExit {
   /// process had no key left then: nothing is called.
   bool open(Callback callback);
 
-  /// Sets the calling thread's value. nullptr means no call.
-  void set(void* value) const;
+  /// Sets the calling thread's value. nullptr means no call. False: nothing will be called for it.
+  bool set(void* value) const;
 
   /// Whether a set() on a thread may allocate a table of `table_bytes` first. Another key's may have begun the same: in
   /// the midst of that, what is set here is lost.

@@ -124,8 +124,8 @@ std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) 
   const std::size_t bytes = size + (size == 0);
   const std::size_t aligned = effective(alignment);
   std::uintptr_t begin = 0;
-  if (bytes > largest_shared) {
-    begin = take_large(front, bytes, aligned);
+  if (bytes > largest_shared || thread_has_left()) {
+    begin = take_large(front, bytes, aligned);  // a chunk of its own, of which no thread knows
   } else {
     begin = bump(cursor, front, bytes, aligned);
     if (begin == 0 && refill(cursor)) {
@@ -257,7 +257,7 @@ void drop_padding(const void* block, std::size_t size) {
 void prepare_job(ThreadState* state) {
   JobCursor& cursor = cursor_of(state);
   // Where every call takes the slow path, nothing is gained.
-  if (!is_watched() && leak_mode() == BY_LEAKS_OFF && (cursor.chunk != nullptr || refill(cursor))) {
+  if (!is_watched() && !thread_has_left() && leak_mode() == BY_LEAKS_OFF && (cursor.chunk != nullptr || refill(cursor))) {
     touch_ahead(cursor.next, cursor.end);
   }
 }

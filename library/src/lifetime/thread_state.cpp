@@ -8,6 +8,7 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
+#include "base/process.hpp"
 #include "lifetime/leaks.hpp"
 #include "lifetime/temp.hpp"
 #include "lifetime/temp_job.hpp"
@@ -21,6 +22,8 @@ constinit base::Mutex rare_lock;
 namespace {
 
 constinit ThreadState* parked = nullptr;
+constinit ThreadState* late = nullptr;
+constinit thread_local bool has_left __attribute__((tls_model("initial-exec"))) = false;
 constinit std::atomic<ThreadState*> known{nullptr};
 constinit by_temp_statistics ended{};
 constinit std::uint32_t last_number = 0;
@@ -66,12 +69,13 @@ void become_child() {
       count_ended(state);
     }
   }
+  late = nullptr;
   forget_leaks_in_child();
   rare_lock.unlock();
 }
 
-void leave_thread(void* value) {
-  auto* const state = static_cast<ThreadState*>(value);
+// Frees what the state's thread left. Called by that thread, or by one that has no state yet.
+void put_away(ThreadState* state) {
   state->open_cursors = 0;
   state->pinned = 0;
   if (!is_frame_empty(state)) {
@@ -81,8 +85,40 @@ void leave_thread(void* value) {
   retire_job_chunks(state->watched_job);
   temp_region() = {};
   state->watched_temp = {};
+}
+
+// Destructors of other keys may run in the last round that the system has for them, after ours, and take a state again:
+// no call tells of that. Looks at a few such states, the newest first. The caller holds rare_lock.
+ThreadState* take_lost() {
+  constexpr unsigned most_looked_at = 8;
+  ThreadState** place = &late;
+  for (unsigned looked_at = 0; *place != nullptr && looked_at < most_looked_at; ++looked_at) {
+    ThreadState* const state = *place;
+    if (base::thread_has_ended(state->late_thread)) {
+      *place = state->next_parked;
+      state->late_thread = 0;
+      count_ended(state);
+      return state;
+    }
+    place = &state->next_parked;
+  }
+  return nullptr;
+}
+
+void leave_thread(void* value) {
+  auto* const state = static_cast<ThreadState*>(value);
+  put_away(state);
   this_thread = nullptr;
+  has_left = true;
   const std::lock_guard lock(rare_lock);
+  if (state->late_thread != 0) {
+    ThreadState** place = &late;
+    while (*place != state) {
+      place = &(*place)->next_parked;
+    }
+    *place = state->next_parked;
+    state->late_thread = 0;
+  }
   count_ended(state);
   state->next_parked = parked;
   parked = state;
@@ -104,10 +140,14 @@ void guard_forks() {
 ThreadState* enter_thread() {
   guard_forks();
   ThreadState* state = nullptr;
+  ThreadState* lost = nullptr;
   {
     const std::lock_guard lock(rare_lock);
     thread_exit.open(leave_thread);
-    if (parked != nullptr) {
+    lost = take_lost();
+    if (lost != nullptr) {
+      state = lost;
+    } else if (parked != nullptr) {
       state = parked;
       parked = state->next_parked;
     } else if (void* const memory = base::reserve_pages(sizeof(ThreadState)); memory != nullptr) {
@@ -120,10 +160,20 @@ ThreadState* enter_thread() {
     state->number = ++last_number;
     state->frame = (std::uint64_t{last_number} << 40) + 1;
   }
+  if (lost != nullptr) {
+    put_away(lost);
+  }
   this_thread = state;
-  thread_exit.set(state);
+  if (!thread_exit.set(state) || has_left) {
+    const std::lock_guard lock(rare_lock);
+    state->late_thread = base::thread_id();
+    state->next_parked = late;
+    late = state;
+  }
   return state;
 }
+
+bool thread_has_left() { return has_left; }
 
 ThreadState* ensure_thread(std::size_t alignment) {
   if (!is_valid_alignment(alignment)) {

@@ -107,12 +107,17 @@ struct ThreadState {
   TempFigures figures;
 
   Relaxed<std::uint32_t> number;  ///< of the thread, counted from 1; 0: no thread has this state
-  ThreadState* next_parked = nullptr;
+  ThreadState* next_parked = nullptr;  ///< or, of a late thread's, the next of such
   ThreadState* next_known = nullptr;  ///< links all states ever made
+  int late_thread = 0;                ///< the kernel's number of a thread whose end may come unnoticed; 0: of no such
 };
 
 /// The calling thread's; nullptr before it allocates.
 extern constinit thread_local ThreadState* this_thread __attribute__((tls_model("initial-exec")));
+
+/// Whether the calling thread's state was taken back once, at its end. What it holds from then on may be lost: nobody
+/// need call its destructors again. So it holds nothing but a state that others can take back.
+bool thread_has_left();
 
 /// Gives the calling thread a state. nullptr when memory is exhausted. Takes a lock; O(1).
 ThreadState* enter_thread();

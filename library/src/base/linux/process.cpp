@@ -46,6 +46,13 @@ int process_id() { return static_cast<int>(syscall(SYS_getpid)); }
 
 int thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
 
+bool thread_has_ended(int id) {
+  const int saved = errno;
+  const bool ended = syscall(SYS_tgkill, process_id(), id, 0) != 0 && errno == ESRCH;
+  errno = saved;
+  return ended;
+}
+
 unsigned threads_of_process() {
   constexpr int fields_between = 17;  // the name's end is the 2nd field's, the threads are the 20th
   const int saved = errno;

@@ -121,11 +121,7 @@ bool ThreadExit::open(Callback callback) {
   return open_;
 }
 
-void ThreadExit::set(void* value) const {
-  if (open_) {
-    pthread_setspecific(key_, value);
-  }
-}
+bool ThreadExit::set(void* value) const { return open_ && pthread_setspecific(key_, value) == 0; }
 
 bool ThreadExit::set_may_allocate() const {
   constexpr pthread_key_t keys_in_a_thread = 32;  // of glibc: the first stand in the thread's own record
