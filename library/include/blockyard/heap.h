@@ -30,8 +30,8 @@
 extern "C" {
 #endif
 
-/// Allocates at least `size` bytes, contents unspecified. Size 0 gives a unique block. NULL with errno ENOMEM when
-/// memory is exhausted.
+/// Allocates at least `size` bytes, contents unspecified. Size 0 gives a unique block; a read or write there
+/// ends the program. NULL with errno ENOMEM when memory is exhausted.
 BY_API void* by_malloc(size_t size);
 
 /// Frees a block. NULL is a no-op. Keeps errno. Ends the program with a stack on standard error for a pointer outside

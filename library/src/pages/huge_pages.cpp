@@ -109,7 +109,8 @@ bool give_back(std::uint32_t first_page, std::uint32_t pages) {
 }
 
 void ask_for_huge_pages(bool huge) {
-  (huge ? base::advise_huge_pages : base::advise_small_pages)(region.base, region.mapped());
+  (huge ? base::advise_huge_pages : base::advise_small_pages)(region.base + never_mapped,
+                                                              region.mapped() - never_mapped);
   for (std::uint32_t word = 0; huge && word < small_chunks.size(); ++word) {
     for (std::uint64_t left = small_chunks[word].load(std::memory_order_relaxed); left != 0; left &= left - 1) {
       base::advise_small_pages(address_of(word * 64 + static_cast<std::uint32_t>(std::countr_zero(left))), chunk_bytes);

@@ -109,9 +109,9 @@ bool PageHeap::extend(std::uint32_t length) {
     if (limit == 0) {
       return false;
     }
-    // Page 0 is never handed out: index 0 means "none" everywhere.
-    mark(0, 1, PageState::used_slab);
-    top_ = 1;
+    // Page 0 is among those that are not mapped: index 0 means "none" everywhere.
+    mark(0, first_page, PageState::used_slab);
+    top_ = first_page;
   }
   const std::uint64_t wanted = std::uint64_t{top_} + length;
   const std::uint64_t end =
@@ -358,7 +358,8 @@ PageHeap::Lowest PageHeap::take_lowest() {
 PageHeap::Totals PageHeap::totals() {
   const std::lock_guard hold(lock_);
   Totals totals{free_[0].pages(), free_[1].pages(), free_[2].pages(), 0, pages_in_work_, top_};
-  totals.used = totals.top - totals.ready - totals.dirty - totals.decommitted - totals.in_work;
+  totals.used = totals.top - std::min(totals.top, std::uint64_t{first_page}) - totals.ready - totals.dirty -
+                totals.decommitted - totals.in_work;
   return totals;
 }
 

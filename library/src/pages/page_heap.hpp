@@ -92,7 +92,7 @@ class PageHeap {
     std::uint64_t decommitted = 0;  ///< pages free, unpopulated, below the high-water mark
     std::uint64_t used = 0;         ///< pages of slabs and blocks
     std::uint64_t in_work = 0;      ///< pages that are being populated or given back
-    std::uint64_t top = 0;          ///< pages below the high-water mark
+    std::uint64_t top = 0;          ///< pages below the high-water mark, never_mapped included
   };
   /// All of one moment: they add up.
   Totals totals();
@@ -135,6 +135,8 @@ class PageHeap {
   PageLock& lock() { return lock_; }
 
  private:
+  static constexpr auto first_page = static_cast<std::uint32_t>(never_mapped >> page_shift);
+
   static unsigned index_of(PageState state) {
     return static_cast<unsigned>(state) - static_cast<unsigned>(PageState::free_ready);
   }

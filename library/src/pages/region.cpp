@@ -71,7 +71,7 @@ bool map_up_to(std::size_t bytes, std::size_t table_step, std::size_t beside = 0
       return false;
     }
   }
-  const std::size_t before = region.mapped();
+  const std::size_t before = std::max(region.mapped(), never_mapped);
   char* const end = region.base + before;
   if (!base::reserve_pages_at(end, bytes - before + beside)) {
     return false;
@@ -146,14 +146,14 @@ void forget_layout() {
   }
 }
 
-bool map_first() {
-  return (!base::address_space_is_limited() && map_up_to(least_growth, large_table_step)) ||
+bool map_first(bool small) {
+  return (!base::address_space_is_limited() && map_up_to(small ? chunk_bytes : least_growth, large_table_step)) ||
          map_up_to(chunk_bytes, small_table_step);
 }
 
 }  // namespace
 
-bool reserve_region() {
+bool reserve_region(bool small) {
   if (region.mapped() != 0) {
     return true;
   }
@@ -161,7 +161,7 @@ bool reserve_region() {
   constexpr std::size_t least_place = std::size_t{1} << 30;
   std::size_t bytes = largest_region;
   std::size_t room_above = most_room_above;
-  while (!lay_out(bytes, room_above) || !map_first()) {
+  while (!lay_out(bytes, room_above) || !map_first(small)) {
     forget_layout();
     if (room_above > bytes) {
       room_above /= 4;

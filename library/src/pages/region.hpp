@@ -21,6 +21,9 @@ inline constexpr std::size_t pages_per_slice = slice_bytes / page_bytes;
 inline constexpr std::size_t chunk_bytes = std::size_t{2}
                                            << 20;  ///< what the janitor populates and purges at once: a huge page
 inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
+/// The region's first bytes, half a chunk, are never mapped. What a program writes before the first block then faults;
+/// and as long as it needs only the rest of that chunk, what it writes a megabyte behind a block does, too.
+inline constexpr std::size_t never_mapped = chunk_bytes / 2;
 #if BLOCKYARD_CHECKED
 inline constexpr std::size_t largest_region = std::size_t{32} << 30;  // its tables take twice as much again
 #else
@@ -102,7 +105,7 @@ static_assert(sizeof(PageTag) == 16);
 
 struct Region {
   char* base = nullptr;
-  std::size_t bytes = 0;                      ///< mapped so far, a multiple of chunk_bytes; see mapped()
+  std::size_t bytes = 0;                      ///< mapped so far, the first never_mapped included; see mapped()
   std::size_t units = 0;                      ///< bytes / block_alignment
   std::size_t most_bytes = 0;                 ///< how far it may grow, a multiple of chunk_bytes
   std::size_t alignment = 0;                  ///< of base: the largest alignment that a block can have
@@ -155,9 +158,9 @@ inline std::uint32_t page_of_slice(std::uint32_t slice) { return static_cast<std
 /// The process's region; all zero before reserve_region succeeded, so that every pointer is then foreign.
 extern Region region;
 
-/// Finds a place for the region, its tables and the heap table, and maps the first chunks, once; O(1). False when not
-/// even one chunk can be had.
-bool reserve_region();
+/// Finds a place for the region, its tables and the heap table, and maps the first chunks, once, or only one for a
+/// `small` program; O(1). False when not even one chunk can be had.
+bool reserve_region(bool small);
 
 /// Maps the region up to `bytes` at least, a multiple of chunk_bytes, and the tables that describe it. Where the
 /// process's address space is limited, room for a thread's stack stays. False when the limits in force, or something

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "blockyard/heap.h"
@@ -45,13 +46,28 @@ TEST(HeapContract, rounding_wastes_at_most_a_quarter_above_the_128_bytes_of_the_
   }
 }
 
-TEST(HeapContract, zero_bytes_give_distinct_blocks) {
-  void* const first = by_malloc(0);
-  void* const second = by_malloc(0);
-  EXPECT_NE(first, nullptr);
-  EXPECT_NE(first, second);
-  by_free(first);
-  by_free(second);
+TEST(HeapContract, zero_bytes_give_distinct_blocks_however_many) {
+  std::set<void*> blocks;
+  for (int i = 0; i < 70'000; ++i) {
+    void* const block = by_malloc(0);
+    ASSERT_NE(block, nullptr);
+    EXPECT_TRUE(blocks.insert(block).second);
+  }
+  for (void* const block : blocks) {
+    by_free(block);
+  }
+  EXPECT_EQ(by_heap_check(), nullptr);
+}
+
+TEST(HeapContract, a_block_of_zero_bytes_grows_and_is_freed_as_any_other) {
+  auto* const block = static_cast<char*>(by_realloc(by_malloc(0), 100));
+  ASSERT_NE(block, nullptr);
+  std::memset(block, 1, 100);
+  by_free(block);
+  void* const empty = by_calloc(0, 8);
+  EXPECT_NE(empty, nullptr);
+  EXPECT_EQ(by_realloc(empty, 0), empty);
+  by_free(empty);
 }
 
 TEST(HeapContract, free_of_null_is_nothing_and_free_keeps_errno) {
@@ -161,7 +177,7 @@ TEST(HeapContractDeathTest, a_foreign_pointer_is_reported_and_not_dereferenced) 
 }
 
 TEST(HeapContractDeathTest, a_small_block_freed_twice_in_a_row_is_reported) {
-  for (const std::size_t size : {16u, 200u, 8'000u}) {
+  for (const std::size_t size : {0u, 16u, 200u, 8'000u}) {
     EXPECT_DEATH(
         {
           void* const block = by_malloc(size);

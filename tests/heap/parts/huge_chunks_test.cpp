@@ -57,7 +57,7 @@ void ask_for(bool huge) {
 }
 
 TEST(HugeChunks, a_growth_asks_for_the_pages_that_are_wanted_when_it_ends) {
-  ASSERT_TRUE(reserve_region());
+  ASSERT_TRUE(reserve_region(false));
   for (const bool huge : {false, true}) {
     ask_for(!huge);
     watched = region.base + region.mapped();

@@ -23,7 +23,7 @@ constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
 // One for all tests: it goes by the tags of the one region.
 class PageHeapTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(reserve_region()); }
+  void SetUp() override { ASSERT_TRUE(reserve_region(false)); }
   static inline constinit PageHeap pages;
 };
 

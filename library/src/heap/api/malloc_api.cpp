@@ -12,6 +12,7 @@
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
 #include "heap/fault.hpp"
+#include "heap/front/empty_blocks.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/slabs.hpp"
 #include "heap/front/small_blocks.hpp"
@@ -42,8 +43,15 @@ template <class Attempt>
   return block != nullptr ? block : exhausted();
 }
 
+void* allocate(std::size_t size);
+
 [[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
   const unsigned size_class = class_of(size);
+  if (size == 0 && initialise() && !settings.guard) {
+    // As any small block where there is none of them left.
+    void* const block = take_empty_block();
+    return block != nullptr ? block : allocate(1);
+  }
   void* block = look_after_janitor() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
   if (block == nullptr && thread_heap != &empty_heap) [[likely]] {
     block = allocate_slow(thread_heap, size_class);
@@ -123,6 +131,10 @@ template <class Attempt>
     return;
   }
   if (!region.contains(block)) {
+    if (is_among_empty_blocks(block)) {
+      give_empty_block(block);
+      return;
+    }
     report_fault("free of a pointer that this heap never handed out", block);
   }
   if (!region.contains_aligned(block)) {
@@ -157,6 +169,9 @@ std::size_t usable(const void* block) {
     return guard::usable(block);
   }
   if (!region.contains(block)) {
+    if (is_among_empty_blocks(block)) {
+      return 0;
+    }
     report_fault("size asked of a pointer that this heap never handed out", block);
   }
   const std::size_t slice = region.slice_of(block);

@@ -111,7 +111,7 @@ bool initialise() {
     link_key = secret();
     const bool small = begins_small && !settings.reserve_is_set;
     settings.huge_pages_wait = small;
-    const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
+    const bool done = reserve_region(small) && process_heaps.reserve(on_thread_exit);
     if (done && settings.guard && !guard::start()) {
       settings.guard = false;
       say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");

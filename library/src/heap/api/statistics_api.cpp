@@ -78,11 +78,11 @@ void by_heap_get_statistics(by_heap_statistics* statistics) {
     });
   });
   hold.unlock();
-  statistics->resident = blockyard::base::resident_bytes(region.base, totals.top << page_shift);
+  statistics->resident = blockyard::base::resident_bytes(
+      region.base + never_mapped, (std::max(totals.top << page_shift, std::uint64_t{never_mapped}) - never_mapped));
   statistics->heaps = process_heaps.in_use();
-  // Blocks of whole pages are live as a whole; page 0, which is never handed out, is in the page heap's count.
-  const std::uint64_t page_blocks =
-      statistics->used > slab_bytes + page_bytes ? statistics->used - slab_bytes - page_bytes : 0;
+  // Blocks of whole pages are live as a whole.
+  const std::uint64_t page_blocks = statistics->used > slab_bytes ? statistics->used - slab_bytes : 0;
   statistics->live = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
       static_cast<std::int64_t>(live + page_blocks), 0, static_cast<std::int64_t>(statistics->used)));
   if (statistics->used > 0) {

@@ -59,14 +59,16 @@ inline constexpr std::array<std::uint16_t, depot_classes> extended_begins = [] {
 /// the class, so that no shift comes between them and the entry. 0 is no class.
 constexpr std::uint8_t cache_place(unsigned index) { return static_cast<std::uint8_t>(2 * (index + 1)); }
 constexpr unsigned class_at(std::size_t place) { return static_cast<unsigned>(place / 2) - 1; }
-static_assert(class_at(cache_place(class_count - 1)) == class_count - 1);
+/// Of blocks of 0 bytes, which come from elsewhere: a class that never has a block, so that no fast path asks for them.
+inline constexpr unsigned empty_class = class_count;
+static_assert(class_at(cache_place(empty_class)) == empty_class);
 
 /// The cache_place for each 16 bytes of size up to looked_up_limit: two cache lines, which are never cold. Nine of ten
 /// allocations of games are that small. A table of all sizes would be a cold line whenever a larger one comes.
 inline constexpr std::size_t looked_up_limit = 1024;
 inline constexpr std::array<std::uint8_t, looked_up_limit / 16 + 1> place_table = [] {
-  std::array<std::uint8_t, looked_up_limit / 16 + 1> table{};
-  for (std::size_t slot = 0; slot < table.size(); ++slot) {
+  std::array<std::uint8_t, looked_up_limit / 16 + 1> table{cache_place(empty_class)};
+  for (std::size_t slot = 1; slot < table.size(); ++slot) {
     table[slot] = cache_place(class_of(slot * 16));
   }
   return table;

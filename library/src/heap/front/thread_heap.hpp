@@ -83,6 +83,7 @@ struct alignas(64) ThreadHeap {
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
+    bins[empty_class].current = nothing;
   }
 
   /// The entry of a class by its cache_place.
@@ -163,12 +164,12 @@ struct alignas(64) ThreadHeap {
   constexpr bool is_extended(unsigned size_class) const;
   void*& at(std::size_t place) { return reinterpret_cast<void**>(this)[place]; }
 
-  std::uint32_t index = 0;                        ///< in the heap table, and in Owner; no_heap: the empty heap
-  std::uint32_t in_turn = 0;                      ///< a bit for each class whose cache frees in a row extended
-  std::uint64_t remote_adopted = 0;               ///< blocks that other threads freed and this heap took back
-  std::array<CacheEntry, class_count> entries{};  ///< every malloc and free reads one; see cache_place
+  std::uint32_t index = 0;                            ///< in the heap table, and in Owner; no_heap: the empty heap
+  std::uint32_t in_turn = 0;                          ///< a bit for each class whose cache frees in a row extended
+  std::uint64_t remote_adopted = 0;                   ///< blocks that other threads freed and this heap took back
+  std::array<CacheEntry, class_count + 1> entries{};  ///< every malloc and free reads one; see cache_place
 
-  std::array<Bin, class_count> bins{};
+  std::array<Bin, class_count + 1> bins{};
   /// The deferred-free buffer: freed blocks for which the cache had no room, of any class and of other threads' slabs
   /// too, the oldest first. The next to come moves all on, and the oldest goes back into its slab: the lines that this
   /// touches were prefetched when it came, so that no free waits for them. Not a ring: its index would be one load more
