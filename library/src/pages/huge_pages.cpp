@@ -24,7 +24,7 @@ constinit Atomic<std::uint32_t> small_count{0};
 
 char* address_of(std::uint32_t index) { return region.page_address(std::size_t{index} * per_chunk); }
 
-void keep_small(std::uint32_t index) {
+void keep_small_chunk(std::uint32_t index) {
   const std::uint64_t bit = std::uint64_t{1} << (index % 64);
   if ((small_chunks[index / 64].load(std::memory_order_relaxed) & bit) != 0) {
     return;
@@ -56,6 +56,8 @@ void allow_huge(std::uint32_t index) {
 constinit Atomic<std::uint64_t> next_trial{0};  // ns
 
 }  // namespace
+
+void keep_small(std::uint32_t page) { keep_small_chunk(page / per_chunk); }
 
 FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) : chunk_(first_page / per_chunk) {
   if (may_try && settings.huge_pages != 0 && settings.huge_pages_wait &&
@@ -94,7 +96,7 @@ bool give_back(std::uint32_t first_page, std::uint32_t pages) {
   for (std::uint32_t index = first; index <= last; ++index) {
     parts.turn();
     if (!is_whole(index)) {
-      keep_small(index);
+      keep_small_chunk(index);
     }
   }
   const bool done = base::discard_pages(region.page_address(first_page), std::size_t{pages} << page_shift);

@@ -31,6 +31,10 @@ inline constexpr std::uint32_t most_small_chunks = 4096;
 /// one more for each chunk that was given back in part.
 void ask_for_huge_pages(bool huge);
 
+/// Has the chunk of a page ask for small pages until all of it has gone back: what is touched of it by the page is to
+/// take no more. A system call, once a chunk.
+void keep_small(std::uint32_t page);
+
 /// Stands around the first touch of pages of one chunk, which the caller owns, and learns from it whether huge pages
 /// are dear. `may_try`: a huge page may be asked for to see whether they still are.
 class FirstTouch {

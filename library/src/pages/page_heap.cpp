@@ -219,9 +219,10 @@ void PageHeap::forget_states() {
 
 // Free pages of the first state in the order that has them, else new ones.
 PageRun PageHeap::take(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
-  static constexpr std::array<std::array<PageState, 3>, 3> orders{{
+  static constexpr std::array<std::array<PageState, 3>, 4> orders{{
       {PageState::free_ready, PageState::free_dirty, PageState::free_decommitted},
       {PageState::free_dirty, PageState::free_ready, PageState::free_decommitted},
+      {PageState::free_dirty, PageState::free_decommitted, PageState::free_decommitted},
       {PageState::free_decommitted, PageState::free_decommitted, PageState::free_decommitted},
   }};
   const std::uint32_t searched = length + alignment - 1;

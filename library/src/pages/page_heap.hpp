@@ -43,6 +43,7 @@ struct PageRun {
 enum class Prefer : std::uint8_t {
   ready,        ///< ready, dirty, decommitted: what slabs and medium blocks want
   dirty,        ///< dirty, ready, decommitted: large blocks, recycled rather than taken from the reserve
+  bare,         ///< dirty, decommitted: what is not to be populated at once
   decommitted,  ///< decommitted only: what the janitor is about to populate
 };
 

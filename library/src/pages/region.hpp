@@ -86,6 +86,7 @@ struct alignas(64) Slab {
   std::uint8_t size_class = 0;
   std::uint8_t state = 0;  ///< SlabState
   std::uint8_t slices = 0;
+  bool populated = false;     ///< each page is
   std::uint32_t inverse = 0;  ///< of block_bytes: class_inverse
   std::uintptr_t key = 0;     ///< of links in `free`; another each time the slab starts to hand out its blocks
 };

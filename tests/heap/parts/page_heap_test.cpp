@@ -48,7 +48,7 @@ TEST_F(PageHeapTest, random_runs_never_overlap_and_the_tags_stay_true) {
     if (taken.size() < 300 && random() % 2 == 0) {
       const std::uint32_t length = 1 + random() % (random() % 10 == 0 ? 3000 : 40);
       const std::uint32_t alignment = 1u << (random() % 7);
-      const PageRun run = pages.allocate(length, alignment, static_cast<Prefer>(random() % 3), PageState::used_block);
+      const PageRun run = pages.allocate(length, alignment, static_cast<Prefer>(random() % 4), PageState::used_block);
       ASSERT_EQ(run.length, length);
       ASSERT_EQ(run.first % alignment, 0u);
       ASSERT_TRUE(add(taken, run));

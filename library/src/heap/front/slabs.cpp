@@ -29,9 +29,20 @@ void reset(ThreadHeap* heap, Slab* slab) {
   slab->used = 0;
 }
 
+// A program of more threads than this is no game: the others' slabs, before a class is in heavy use, are populated by
+// the page, as blocks are cut from them. A thousand threads that each use a few classes would hold half a gigabyte.
+constexpr std::uint32_t heaps_with_whole_slabs = 64;
+
 Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   std::uint32_t slices = next_slices(size_class, heap->waiting[size_class].slices);
-  std::uint32_t slice = process_supply.take_slab(slices);
+  std::uint32_t slice =
+      heap->index > heaps_with_whole_slabs && heap->waiting[size_class].slices < held_before_long_slabs
+          ? process_supply.take_bare_slab(slices)
+          : 0;
+  const bool bare = slice != 0;
+  if (!bare) {
+    slice = process_supply.take_slab(slices);
+  }
   if (slice == 0) {
     slices = next_slices(size_class, 0);  // at the memory limit a shorter one may be left
     slice = process_supply.take_slab(slices);
@@ -49,6 +60,7 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   const std::uint32_t bytes = class_bytes(size_class);
   slab->capacity = static_cast<std::uint32_t>(slices * slice_bytes / bytes);
   slab->slices = static_cast<std::uint8_t>(slices);
+  slab->populated = !bare && process_supply.populates_on_a_miss();
   slab->block_bytes = bytes;
   slab->inverse = class_inverse(size_class);
   slab->size_class = static_cast<std::uint8_t>(size_class);
@@ -81,7 +93,7 @@ void retire(ThreadHeap* heap, Slab* slab) {
   region.remote_frees[slice].remote.store(0, std::memory_order_relaxed);
   --heap->slabs;
   heap->waiting[slab->size_class].slices -= slices;
-  process_supply.give_slab(slice, slices);
+  process_supply.give_slab(slice, slices, slab_at(slice).populated);
 }
 
 void retire_unless_last(ThreadHeap* heap, Slab* slab) {

@@ -128,8 +128,18 @@ std::uint32_t Supply::take_slab(std::uint32_t slices) {
   return slice_of_page(run.first);
 }
 
-void Supply::give_slab(std::uint32_t slice, std::uint32_t slices) {
-  const bool populated = populates_on_a_miss();
+std::uint32_t Supply::take_bare_slab(std::uint32_t slices) {
+  const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
+  const PageRun run = pages.allocate(length, pages_per_slice, Prefer::bare, PageState::used_slab);
+  if (!run) {
+    return 0;
+  }
+  keep_small(run.first);
+  slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
+  return slice_of_page(run.first);
+}
+
+void Supply::give_slab(std::uint32_t slice, std::uint32_t slices, bool populated) {
   // Twice the target: what a program frees at once it may want at once, without the page heap's lock.
   if (populated && ready_slabs.count(slices) < 2 * ReadySlabs::target(slices)) {
     ready_slabs.give(slice, slices);

@@ -38,7 +38,9 @@ class Supply {
   /// First slice of so many populated, aligned slices; 0 when memory is exhausted. Lock-free while such slabs stand
   /// ready.
   std::uint32_t take_slab(std::uint32_t slices);
-  void give_slab(std::uint32_t slice, std::uint32_t slices);
+  /// Likewise, of pages that nobody populated: who touches one waits for it. 0 also where none are left to populate.
+  std::uint32_t take_bare_slab(std::uint32_t slices);
+  void give_slab(std::uint32_t slice, std::uint32_t slices, bool populated);
 
   /// First page of a block of whole pages; 0 when memory is exhausted. `*zeroed` tells whether the operating system has
   /// just zeroed it. O(1) plus, after a ready miss, one write a page.
