@@ -146,9 +146,13 @@ void forget_layout() {
   }
 }
 
+// Whether the region began without a limit: then room stays beside it from its first growth on.
+constinit bool began_without_limit = false;
+
 bool map_first(bool small) {
-  return (!base::address_space_is_limited() && map_up_to(small ? chunk_bytes : least_growth, large_table_step)) ||
-         map_up_to(chunk_bytes, small_table_step);
+  began_without_limit =
+      !base::address_space_is_limited() && map_up_to(small ? chunk_bytes : least_growth, large_table_step);
+  return began_without_limit || map_up_to(chunk_bytes, small_table_step);
 }
 
 }  // namespace
@@ -198,7 +202,7 @@ bool grow_region(std::size_t bytes) {
       std::min(std::max(bytes, before + std::max(least_growth, before / 8 & ~(chunk_bytes - 1))), region.most_bytes);
   // No limit is read: a program in a sandbox that allows few system calls may map, but not ask.
   return map_up_to(ahead, large_table_step, room_beside) ||
-         map_up_to(bytes, small_table_step, before >= smallest_region ? room_beside : 0);
+         map_up_to(bytes, small_table_step, began_without_limit || before >= smallest_region ? room_beside : 0);
 }
 
 void populate_tables(std::uint32_t first_page, std::uint32_t pages) {
