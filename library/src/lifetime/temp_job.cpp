@@ -257,7 +257,8 @@ void drop_padding(const void* block, std::size_t size) {
 void prepare_job(ThreadState* state) {
   JobCursor& cursor = cursor_of(state);
   // Where every call takes the slow path, nothing is gained.
-  if (!is_watched() && !thread_has_left() && leak_mode() == BY_LEAKS_OFF && (cursor.chunk != nullptr || refill(cursor))) {
+  if (!is_watched() && !thread_has_left() && leak_mode() == BY_LEAKS_OFF &&
+      (cursor.chunk != nullptr || refill(cursor))) {
     touch_ahead(cursor.next, cursor.end);
   }
 }

@@ -106,10 +106,10 @@ struct ThreadState {
   JobCursor watched_job{};               ///< likewise, of job_cursor()
   TempFigures figures;
 
-  Relaxed<std::uint32_t> number;  ///< of the thread, counted from 1; 0: no thread has this state
+  Relaxed<std::uint32_t> number;       ///< of the thread, counted from 1; 0: no thread has this state
   ThreadState* next_parked = nullptr;  ///< or, of a late thread's, the next of such
-  ThreadState* next_known = nullptr;  ///< links all states ever made
-  int late_thread = 0;                ///< the kernel's number of a thread whose end may come unnoticed; 0: of no such
+  ThreadState* next_known = nullptr;   ///< links all states ever made
+  int late_thread = 0;                 ///< the kernel's number of a thread whose end may come unnoticed; 0: of no such
 };
 
 /// The calling thread's; nullptr before it allocates.

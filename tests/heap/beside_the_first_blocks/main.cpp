@@ -1,5 +1,5 @@
-// Why: small programs are where a wrong index is found last, since nothing else is disturbed. What is written a megabyte
-// before or behind one of a program's first blocks, or before all of them, ends the program there and then; and so does
+// Why: a small program's wrong index disturbs nothing else and is found last. What is written a megabyte before or
+// behind one of a program's first blocks, or before all of them, ends the program there and then; and so does
 // what touches a block of 0 bytes.
 #include <sys/wait.h>
 

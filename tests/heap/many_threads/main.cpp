@@ -1,5 +1,5 @@
-// Why: servers have hundreds of threads, each of which uses some blocks of many sizes. What each holds must be near what
-// it touches: whole slabs for every size would be half a megabyte a thread.
+// Why: servers have hundreds of threads, each of which uses some blocks of many sizes. What each holds must be near
+// what it touches: whole slabs for every size would be half a megabyte a thread.
 #include <pthread.h>
 
 #include <vector>
