@@ -18,7 +18,7 @@ import numpy as np
 
 from blockyard.analysis import noise, samples
 from blockyard.analysis.passes import ALL
-from blockyard.analysis.samples import FAULT_CALL, LOOKED
+from blockyard.analysis.samples import FAULT_CALL
 
 BURST = np.dtype(
     [
@@ -57,11 +57,6 @@ class Bursts:
             rows = np.array(rows)
             rows["ns"] -= np.minimum(rows["ns"], (rows["events"] * HIDDEN_NS).astype(np.uint64))
         return cls(rows)
-
-    @property
-    def knows_faults(self) -> bool:
-        """Whether the kernel's counters were read behind slow bursts."""
-        return bool((self.rows["cause"] & LOOKED).any())
 
     @cached_property
     def calls(self) -> np.ndarray:
@@ -104,7 +99,7 @@ class Bursts:
 @dataclass(frozen=True)
 class Total:
     """What allocation takes of one thread in a whole replay, or of all, in ns per repeat. `ns` is without first touch,
-    which is `touch_ns`, None where causes were not looked for. `low_ns` and `high_ns` are the ends of the 95 % interval
+    which is `touch_ns`, 0 where causes were not looked for. `low_ns` and `high_ns` are the ends of the 95 % interval
     of `ns`: it is also taken without each repeat (the jackknife); fewer than three have none."""
 
     thread: int
@@ -179,7 +174,7 @@ class Untimed:
         without = [less_null(_all_but(own, run), _all_but(null, run)) for run in range(len(own))]
         figure = noise.Figure.of_all(max(ns, 0.0), without, 1.0, len(own))
         low, high = figure.interval(CONFIDENCE) or (None, None)
-        touch = max(_sum(both) - _sum(own), 0.0) if any(each.knows_faults for each in self.own) else None
+        touch = max(_sum(both) - _sum(own), 0.0)
         return Total(thread, len(own), ns, low, high, _sum(null), touch, figure)
 
 
