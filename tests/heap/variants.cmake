@@ -22,7 +22,7 @@ function(blockyard_heap_objects name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   target_include_directories(${name} PRIVATE ${BLOCKYARD_INCLUDES} ${BLOCKYARD_SOURCES} ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PUBLIC ${arg_DEFINITIONS})
-  target_compile_options(${name} PRIVATE -fno-builtin ${arg_OPTIONS})
+  target_compile_options(${name} PRIVATE -fno-builtin ${BLOCKYARD_OWN_CODE} ${arg_OPTIONS})
   target_link_libraries(${name} PRIVATE blockyard_flags)
 endfunction()
 

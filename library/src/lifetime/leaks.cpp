@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 
 #include "base/pages.hpp"
 #include "base/say.hpp"
 #include "base/stack.hpp"
 #include "block/watch.hpp"
+#include "heap/fault.hpp"
 #include "lifetime/thread_state.hpp"
 
 namespace blockyard::lifetime {
@@ -81,35 +80,13 @@ void unlist(std::uint32_t number) {
   (record.next != 0 ? at(record.next).previous : newest) = record.previous;
 }
 
-// Whether a stack frame is the allocator's own. The report begins after the outermost of them.
-bool is_own(const char* frame) {
-  constexpr const char* own[] = {"by_temp_job_",           "by_lifetime_alloc+",
-                                 "by_lifetime_realloc+",   "blockyard::base::",
-                                 "blockyard::lifetime::",  "blockyard::allocate(",
-                                 "blockyard::reallocate(", "blockyard::(anonymous namespace)::LifetimeResource"};
-  return std::any_of(std::begin(own), std::end(own),
-                     [=](const char* name) { return std::strncmp(frame, name, std::strlen(name)) == 0; });
-}
-
 void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
   base::say(
       "blockyard: a temp job block of %zu bytes (%p) has lived for %llu frames, %u are allowed: allocated in frame "
       "%llu by thread %u\n",
       record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
       static_cast<unsigned long long>(record.frame), record.thread);
-  char place[800];
-  std::size_t first = record.depth;
-  while (first > 0) {
-    base::describe_address(record.stack[first - 1], place, sizeof place);
-    if (is_own(place)) {
-      break;
-    }
-    --first;
-  }
-  for (std::size_t i = first; i < record.depth; ++i) {
-    base::describe_address(record.stack[i], place, sizeof place);
-    base::say("  at %s\n", place);
-  }
+  heap::say_frames(record.stack.data(), record.depth, "  at ");
 }
 
 }  // namespace

@@ -11,6 +11,12 @@
 
 #include "behaviour.hpp"
 
+// Named as functions of the library are: a report's stack begins with it all the same.
+extern "C" [[gnu::noinline]] void by_age(void* block) {
+  std::free(block);
+  __asm__ volatile("");
+}
+
 namespace {
 
 using behaviour::require;
@@ -113,6 +119,13 @@ int main() {
         std::free(hidden(block));
       },
       {"freed already", bytes, "freed by thread"});
+  require_report(
+      [] {
+        char* const block = block_at(true);
+        by_age(block);
+        by_age(hidden(block));
+      },
+      {", at\n  by_age"});
   require_report([] { std::free(hidden(block_at(true)) + 16); }, {"the middle of a block", bytes});
   require_report([] { static_cast<void>(hidden(std::realloc(hidden(block_at(true)) + 16, 10))); },
                  {"the middle of a block", bytes});

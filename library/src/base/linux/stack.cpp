@@ -20,6 +20,17 @@ extern "C" char* cxx_demangle(const char* name, char* text, std::size_t* room, i
     __attribute__((weak));
 
 namespace blockyard::base {
+
+// What base/own_code.hpp left of each source; the ends of the section come from the linker.
+struct OwnCode {
+  std::int32_t begin;  // distances from where they stand
+  std::int32_t end;
+};
+extern "C" {
+extern const OwnCode own_code_begin[] __asm__("__start_blockyard_code") __attribute__((weak, visibility("hidden")));
+extern const OwnCode own_code_end[] __asm__("__stop_blockyard_code") __attribute__((weak, visibility("hidden")));
+}
+
 namespace {
 
 // A file mapped into memory.
@@ -108,6 +119,18 @@ bool find_in_file(const char* path, std::uint64_t address, Found& found) {
 std::size_t capture_stack(void** addresses, std::size_t room) {
   const int count = backtrace(addresses, static_cast<int>(room));
   return count < 0 ? 0 : static_cast<std::size_t>(count);
+}
+
+bool is_own_code(const void* address) {
+  const auto distance = [call = reinterpret_cast<std::intptr_t>(address) - 1](const std::int32_t& from) {
+    return call - reinterpret_cast<std::intptr_t>(&from) - from;
+  };
+  for (const OwnCode* part = own_code_begin; part != own_code_end; ++part) {
+    if (distance(part->begin) >= 0 && distance(part->end) < 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void describe_address(const void* address, char* text, std::size_t room) {
