@@ -7,7 +7,7 @@
 /// Time: allocate and free are O(1). One call in some hundreds takes a slab, also O(1). One in some hundred thousand
 /// calls the operating system, for a page: one or two calls.
 ///
-/// Memory: nothing is stored in or beside a live block. Tables take 104 bytes per 32 KiB. The end of a slab may be left
+/// Memory: nothing is stored in or beside a live block. Tables take 120 bytes per 32 KiB. The end of a slab may be left
 /// over: under an eighth of it, under 1 % for blocks up to 300 bytes. A pool keeps free pages up to half of the most it
 /// ever held, or up to 256 KiB. Where a process held more than 8 MiB of blocks, a background thread gives back what is
 /// unused for some quarters of a second, and ends when nothing is left to give; a pool then keeps what lies in the page

@@ -21,12 +21,9 @@
 #include <atomic>
 #include <cstdint>
 
-namespace blockyard::base {
+#include "base/atomic.hpp"
 
-struct StandardAtomics {
-  template <class T>
-  using atomic = std::atomic<T>;
-};
+namespace blockyard::base {
 
 struct RemoteBatch {
   std::uint32_t first;  ///< the newest block, as push() got it; 0 when there was none

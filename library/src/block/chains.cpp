@@ -44,20 +44,20 @@ Run run_from(const std::byte* first, std::uint32_t link, const Pool* pool, std::
 
 // Hands a chain's next blocks to the fast path. Mostly they are adjacent, as they were cut; then they are cut again,
 // which waits for no link. The limits make it O(1).
-void fill_loose(Pool* pool) {
+void fill_chain_slab(Pool* pool) {
   constexpr std::size_t worth_cutting = 16;
   constexpr std::size_t longest_list = 64;
   // They are still in the first-level cache when they are handed out.
   constexpr std::size_t run_bytes = std::size_t{16} << 10;
   const std::size_t stride = pool->stride;
   const unsigned shift = near_shift_of(stride);
-  Slab& loose = pool->loose;
-  std::byte* const first = static_cast<std::byte*>(near_target(pool->loose_rest, shift));
-  const Run run = run_from(first, pool->loose_rest, pool, std::max(run_bytes / stride, worth_cutting));
+  Slab& chain_slab = pool->chain_slab;
+  std::byte* const first = static_cast<std::byte*>(near_target(pool->chain_rest, shift));
+  const Run run = run_from(first, pool->chain_rest, pool, std::max(run_bytes / stride, worth_cutting));
   std::uint32_t next = run.next;
   if (run.blocks >= worth_cutting) {
-    loose.bump = first;
-    loose.end = first + run.blocks * stride;
+    chain_slab.bump = first;
+    chain_slab.end = first + run.blocks * stride;
   } else {
     // Scattered: a free list.
     void* last = first;
@@ -69,22 +69,22 @@ void fill_loose(Pool* pool) {
       next = chain_link(last, 0);
     }
     set_link(last, nullptr);
-    loose.free = first;
+    chain_slab.free = first;
   }
-  pool->loose_rest = next;
+  pool->chain_rest = next;
 }
 
 bool take_magazine(Pool* pool) {
-  pool->loose.free = pool->magazine != nullptr ? pool->magazine : static_magazine_take(pool->slot);
+  pool->chain_slab.free = pool->magazine != nullptr ? pool->magazine : static_magazine_take(pool->slot);
   pool->magazine = nullptr;
-  return pool->loose.free != nullptr;
+  return pool->chain_slab.free != nullptr;
 }
 
 bool take_chain(Pool* pool) {
   void* first = nullptr;
   if (pool->thread != nullptr) {
     if (take_magazine(pool)) {
-      *pool->current = &pool->loose;
+      *pool->current = &pool->chain_slab;
       return true;
     }
     first = static_chain_take(pool->slot);
@@ -95,9 +95,9 @@ bool take_chain(Pool* pool) {
   if (first == nullptr) {
     return false;
   }
-  pool->loose_rest = near_link(first, near_shift_of(pool->stride));
-  fill_loose(pool);
-  *pool->current = &pool->loose;
+  pool->chain_rest = near_link(first, near_shift_of(pool->stride));
+  fill_chain_slab(pool);
+  *pool->current = &pool->chain_slab;
   return true;
 }
 
@@ -108,17 +108,17 @@ void pool_free_chain(Pool* pool, void* first, void* last, std::size_t count) {
   pool->chained_blocks += count;
 }
 
-void end_loose(Pool* pool) {
-  pool->loose.free = nullptr;
-  pool->loose.bump = pool->loose.end = nullptr;
-  pool->loose.excess = 0;
-  pool->loose_rest = 0;
+void end_chain_slab(Pool* pool) {
+  pool->chain_slab.free = nullptr;
+  pool->chain_slab.bump = pool->chain_slab.end = nullptr;
+  pool->chain_slab.excess = 0;
+  pool->chain_rest = 0;
   pool->magazine = nullptr;
 }
 
-void leave_loose(Pool* pool) {
-  *pool->current = pool->aside != nullptr ? pool->aside : &by_block_no_slab;
-  pool->aside = nullptr;
+void leave_chain_slab(Pool* pool) {
+  *pool->current = pool->held != nullptr ? pool->held : &by_block_no_slab;
+  pool->held = nullptr;
 }
 
 namespace {
@@ -144,32 +144,32 @@ std::size_t free_whole_chain(Pool* pool, void* block) {
   return count;
 }
 
-// Frees what `loose` holds and would serve next. How many there were.
-std::size_t free_loose(Pool* pool) {
-  Slab& loose = pool->loose;
+// Frees what `chain_slab` holds and would serve next. How many there were.
+std::size_t free_chain_slab(Pool* pool) {
+  Slab& chain_slab = pool->chain_slab;
   std::size_t count = 0;
-  for (void* list : {loose.free, pool->magazine}) {
+  for (void* list : {chain_slab.free, pool->magazine}) {
     for (void* block = list; block != nullptr; ++count) {
       void* const next = link_of(block);
       free_chained(pool, block);
       block = next;
     }
   }
-  for (std::byte* block = loose.bump; block != loose.end; block += pool->stride, ++count) {
+  for (std::byte* block = chain_slab.bump; block != chain_slab.end; block += pool->stride, ++count) {
     free_chained(pool, block);
   }
-  void* const rest = pool->loose_rest == 0 ? nullptr : near_target(pool->loose_rest, near_shift_of(pool->stride));
+  void* const rest = pool->chain_rest == 0 ? nullptr : near_target(pool->chain_rest, near_shift_of(pool->stride));
   return count + free_whole_chain(pool, rest);
 }
 
 }  // namespace
 
-void pool_free_loose(Pool* pool) {
-  if (*pool->current == &pool->loose) {
-    leave_loose(pool);
-    const auto used = static_cast<std::int32_t>(pool->loose.excess);
-    count_chained(pool, static_cast<std::size_t>(used) + free_loose(pool));
-    end_loose(pool);
+void pool_free_chain_slab(Pool* pool) {
+  if (*pool->current == &pool->chain_slab) {
+    leave_chain_slab(pool);
+    const auto used = static_cast<std::int32_t>(pool->chain_slab.excess);
+    count_chained(pool, static_cast<std::size_t>(used) + free_chain_slab(pool));
+    end_chain_slab(pool);
   }
   while (void* const first = pool->chain) {
     pool->chain = next_chain(first, pool->stride);

@@ -36,30 +36,30 @@ bool slab_holds(const Pool* pool, Index index) {
   }
   if (pool->watch != nullptr) {
     return record.excess ==
-           (info.place == Place::empty ? 0u : 1u);  // each free must take the slow path: watch_undo_put()
+           (info.state == SlabState::empty ? 0u : 1u);  // each free must take the slow path: watch_undo_put()
   }
-  switch (info.place) {
-    case Place::current:
-      return (*pool->current == &record || pool->aside == &record) && (record.floor == 0 || record.floor == held_floor);
-    case Place::partial:
+  switch (info.state) {
+    case SlabState::current:
+      return (*pool->current == &record || pool->held == &record) && (record.floor == 0 || record.floor == held_floor);
+    case SlabState::partial:
       return live != 0 && record.floor == 0;
-    case Place::empty:
+    case SlabState::empty:
       return live == 0 && cut == 0 && record.floor == 0 && remote != 0;
-    case Place::full:
+    case SlabState::full:
       return record.floor == pool->reopen && live > record.floor;
-    case Place::unused:
+    case SlabState::unused:
       break;
   }
   return false;
 }
 
-// Slabs in a list, which must all have this place. A number that no pool has when the links disagree.
-std::size_t count_place(Index head, Place place) {
+// Slabs in a list, which must all be in this state. A number that no pool has when the links disagree.
+std::size_t count_in_state(Index head, SlabState state) {
   constexpr std::size_t wrong = ~std::size_t{0};
   std::size_t count = 0;
   Index previous = 0;
   for (Index index = head; index != 0; index = slab(index).next) {
-    if (slice(index).place != place || slab(index).previous != previous) {
+    if (slice(index).state != state || slab(index).previous != previous) {
       return wrong;
     }
     previous = index;
@@ -71,7 +71,7 @@ std::size_t count_place(Index head, Place place) {
 }  // namespace
 
 bool pool_invariants_hold(const Pool* pool) {
-  std::size_t places[5] = {};
+  std::size_t states[5] = {};
   std::size_t pages = 0;
   std::size_t held = 0;
   std::size_t free_bytes = 0;
@@ -84,8 +84,8 @@ bool pool_invariants_hold(const Pool* pool) {
       if (index >= end || slice(index).page != page || !slab_holds(pool, index)) {
         return false;
       }
-      ++places[static_cast<std::size_t>(Place{slice(index).place})];
-      busy += slice(index).place != Place::empty;
+      ++states[static_cast<std::size_t>(SlabState{slice(index).state})];
+      busy += slice(index).state != SlabState::empty;
     }
     if (busy != first.busy || (first.uncut != end && pool->cutting != page)) {
       return false;
@@ -95,14 +95,15 @@ bool pool_invariants_hold(const Pool* pool) {
     held += slice_bytes << first.order;
     free_bytes += busy == 0 ? slice_bytes << first.order : 0;
   }
-  const auto at = [&](Place place) { return places[static_cast<std::size_t>(place)]; };
-  const bool serves_loose = *pool->current == &pool->loose;
-  const bool has_current = serves_loose ? pool->aside != nullptr : *pool->current != &by_block_no_slab;
-  return (serves_loose || pool->aside == nullptr) && cutting_found && pages == pool->page_count &&
+  const auto at = [&](SlabState state) { return states[static_cast<std::size_t>(state)]; };
+  const bool serves_chain = *pool->current == &pool->chain_slab;
+  const bool has_current = serves_chain ? pool->held != nullptr : *pool->current != &by_block_no_slab;
+  return (serves_chain || pool->held == nullptr) && cutting_found && pages == pool->page_count &&
          held == pool->held_bytes && free_bytes == pool->free_page_bytes &&
-         at(Place::partial) == count_place(pool->partial, Place::partial) &&
-         at(Place::empty) == count_place(pool->empty, Place::empty) && at(Place::current) == (has_current ? 1u : 0u) &&
-         pool->busy_slabs == at(Place::current) + at(Place::partial) + at(Place::full);
+         at(SlabState::partial) == count_in_state(pool->partial, SlabState::partial) &&
+         at(SlabState::empty) == count_in_state(pool->empty, SlabState::empty) &&
+         at(SlabState::current) == (has_current ? 1u : 0u) &&
+         pool->busy_slabs == at(SlabState::current) + at(SlabState::partial) + at(SlabState::full);
 }
 
 }  // namespace blockyard::block

@@ -33,17 +33,19 @@ constexpr std::size_t magazine_bytes = std::size_t{8} << 10;
 
 // Freed blocks that their slabs count as live.
 std::size_t waiting_blocks(const Pool* pool) {
-  const std::size_t used = *pool->current == &pool->loose ? std::size_t{pool->loose.excess} : 0;
+  const std::size_t used = *pool->current == &pool->chain_slab ? std::size_t{pool->chain_slab.excess} : 0;
   return pool->chained_blocks - used + watch_waiting(pool);
 }
 
-constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `world`
+constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `records_lock`
 constinit Pool* named = nullptr;  // pools with a name; likewise
 
 std::size_t page_bytes(Index page) { return slice_bytes << slice(page).order; }
 Index page_end(Index page) { return page + (Index{1} << slice(page).order); }
 std::byte* slab_start(const Slab* record) { return address_of(index_of(record)); }
-bool is_real(const Pool* pool, const Slab* record) { return record != &by_block_no_slab && record != &pool->loose; }
+bool is_real(const Pool* pool, const Slab* record) {
+  return record != &by_block_no_slab && record != &pool->chain_slab;
+}
 
 std::byte* cut_end(const Pool* pool, const Slab* record) {
   return slab_start(record) + std::size_t{pool->capacity} * pool->stride;
@@ -100,7 +102,7 @@ void page_release(Pool* pool, Index page) {
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
     base::list_remove(pool->empty, index, slab);
     take_remote_word(slice(index));
-    slice(index).place = Place::unused;
+    slice(index).state = SlabState::unused;
     slab(index).owner.store(nullptr, std::memory_order_relaxed);
   }
   if (pool->cutting == page) {
@@ -115,7 +117,7 @@ void page_release(Pool* pool, Index page) {
 // their addresses, as when a container is cleared, are handed out in that order again.
 void list_empty(Pool* pool, Index index) {
   const Index before = index - slab_step(pool);
-  if (index != slice(index).page && slice(before).place == Place::empty) {
+  if (index != slice(index).page && slice(before).state == SlabState::empty) {
     base::list_push(slab(before).next, index, slab);
     slab(index).previous = before;
   } else {
@@ -139,7 +141,7 @@ void slab_emptied(Pool* pool, Slab* record) {
   note_peak(pool);
   const bool hold = cut_bytes(pool, record) <= few * pool->stride && pool->watch == nullptr;
   rewind(pool, record);
-  if (info.place == Place::current) {
+  if (info.state == SlabState::current) {
     if (hold) {
       record->floor = held_floor;
       record->excess = 1;
@@ -147,7 +149,7 @@ void slab_emptied(Pool* pool, Slab* record) {
     return;
   }
   base::list_remove(pool->partial, index, slab);
-  info.place = Place::empty;
+  info.state = SlabState::empty;
   mark_empty(info);
   list_empty(pool, index);
   --pool->busy_slabs;
@@ -167,7 +169,7 @@ void slab_reopen(Pool* pool, Slab* record) {
   record->excess = slab_live(*record);
   record->floor = 0;
   const Index index = index_of(record);
-  slice(index).place = Place::partial;
+  slice(index).state = SlabState::partial;
   base::list_push(pool->partial, index, slab);
 }
 
@@ -181,7 +183,7 @@ void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
     record->free = slab_link_to(index, batch.first);
   }
   const std::uint32_t live = slab_live(*record) - batch.count;
-  const bool reopens = slice(index).place == Place::full && live <= record->floor;
+  const bool reopens = slice(index).state == SlabState::full && live <= record->floor;
   record->excess = live - record->floor;
   if (reopens) {
     slab_reopen(pool, record);
@@ -193,7 +195,7 @@ void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
 
 // All blocks of the slab are live, except too few to use it: it leaves the lists until enough are freed.
 void slab_full(Pool* pool, Slab* record) {
-  slice(index_of(record)).place = Place::full;
+  slice(index_of(record)).state = SlabState::full;
   const std::uint32_t live = slab_live(*record);
   if (pool->watch != nullptr) {
     return;  // its counts stay as watch_allocate() set them
@@ -213,7 +215,7 @@ void count_busy(Pool* pool, Index page) {
 }
 
 void make_current(Pool* pool, Slab* record) {
-  slice(index_of(record)).place = Place::current;
+  slice(index_of(record)).state = SlabState::current;
   *pool->current = record;
 }
 
@@ -223,19 +225,19 @@ bool current_refilled(Pool* pool) {
   if (record == &by_block_no_slab) {
     return false;
   }
-  if (record == &pool->loose) {
-    if (const std::size_t used = pool->loose.excess; used != 0) {
-      pool->loose.excess = 0;
+  if (record == &pool->chain_slab) {
+    if (const std::size_t used = pool->chain_slab.excess; used != 0) {
+      pool->chain_slab.excess = 0;
       count_chained(pool, used);
     }
-    if (pool->loose_rest != 0) {
-      fill_loose(pool);
+    if (pool->chain_rest != 0) {
+      fill_chain_slab(pool);
       return true;
     }
     if (pool->thread != nullptr && take_magazine(pool)) {
       return true;
     }
-    leave_loose(pool);
+    leave_chain_slab(pool);
     return *pool->current != &by_block_no_slab;
   }
   if (record->free != nullptr || record->bump != record->end) {
@@ -354,7 +356,7 @@ Pool* pool_create(std::size_t stride, Slab** current) {
   }
   void* memory = nullptr;
   {
-    const std::lock_guard lock(world);
+    const std::lock_guard lock(records_lock);
     if (store != nullptr) {
       memory = store;
       store = store->next_free;
@@ -380,7 +382,7 @@ void pool_destroy(Pool* pool) {
     const Index next = first.next;
     for (Index index = page; index != first.uncut; index += slab_step(pool)) {
       take_remote_word(slice(index));
-      slice(index).place = Place::unused;
+      slice(index).state = SlabState::unused;
     }
     window_give(page, first.order, first.huge);
     page = next;
@@ -388,13 +390,13 @@ void pool_destroy(Pool* pool) {
   if (pool->name != nullptr) {
     pool_set_name(pool, nullptr);
   }
-  const std::lock_guard lock(world);
+  const std::lock_guard lock(records_lock);
   pool->next_free = store;
   store = pool;
 }
 
 void pool_set_name(Pool* pool, const char* name) {
-  const std::lock_guard lock(world);
+  const std::lock_guard lock(records_lock);
   Pool** link = &named;
   while (*link != nullptr && *link != pool) {
     link = &(*link)->next_named;
@@ -409,7 +411,7 @@ void pool_set_name(Pool* pool, const char* name) {
 }
 
 void report_named_pools(int descriptor) {
-  const std::lock_guard lock(world);
+  const std::lock_guard lock(records_lock);
   for (const Pool* pool = named; pool != nullptr; pool = pool->next_named) {
     // By the table, not by the pool's lists, which its owner may change meanwhile.
     std::size_t live = 0;
@@ -447,7 +449,7 @@ void pool_reset(Pool* pool) {
   *pool->current = &by_block_no_slab;
   pool->chain = nullptr;
   pool->chained_blocks = 0;
-  end_loose(pool);
+  end_chain_slab(pool);
   pool->partial = 0;
   pool->empty = 0;
   pool->busy_slabs = 0;
@@ -463,8 +465,8 @@ void pool_reset(Pool* pool) {
       rewind(pool, &record);
       record.floor = 0;
       record.excess = 0;
-      if (slice(index).place != Place::empty) {
-        slice(index).place = Place::empty;
+      if (slice(index).state != SlabState::empty) {
+        slice(index).state = SlabState::empty;
         mark_empty(slice(index));
       }
       base::list_push(pool->empty, index, slab);
@@ -478,13 +480,13 @@ void pool_reset(Pool* pool) {
 }
 
 void pool_trim(Pool* pool) {
-  pool_free_loose(pool);
+  pool_free_chain_slab(pool);
   pool_adopt_lists(pool, ~std::size_t{0});
   // An empty current slab would keep its page.
   if (Slab* const record = *pool->current; is_real(pool, record) && slab_live(*record) == 0) {
     *pool->current = &by_block_no_slab;
     let_go(record);
-    slice(index_of(record)).place = Place::partial;
+    slice(index_of(record)).state = SlabState::partial;
     base::list_push(pool->partial, index_of(record), slab);
     slab_emptied(pool, record);
   }
@@ -529,24 +531,24 @@ void pool_adopt_lists(Pool* pool, std::size_t most) {
 }
 
 bool pool_keep(Pool* pool, void* block) {
-  Slab& loose = pool->loose;
+  Slab& chain_slab = pool->chain_slab;
   const std::uint32_t most = pool->magazine_blocks;
-  if (static_cast<std::int32_t>(loose.excess) <= -static_cast<std::int32_t>(most)) {
+  if (static_cast<std::int32_t>(chain_slab.excess) <= -static_cast<std::int32_t>(most)) {
     if (most == 0 || (pool->magazine != nullptr && !static_magazine_give(pool, pool->magazine))) {
       return false;
     }
-    pool->magazine = loose.free;
-    loose.free = nullptr;
-    loose.excess += most;
+    pool->magazine = chain_slab.free;
+    chain_slab.free = nullptr;
+    chain_slab.excess += most;
     static_chain_used(pool->slot, std::size_t{0} - most);
   }
-  if (*pool->current != &loose) {
-    pool->aside = is_real(pool, *pool->current) ? *pool->current : nullptr;
-    *pool->current = &loose;
+  if (*pool->current != &chain_slab) {
+    pool->held = is_real(pool, *pool->current) ? *pool->current : nullptr;
+    *pool->current = &chain_slab;
   }
-  set_link(block, loose.free);
-  loose.free = block;
-  loose.excess -= 1;
+  set_link(block, chain_slab.free);
+  chain_slab.free = block;
+  chain_slab.excess -= 1;
   return true;
 }
 
@@ -579,7 +581,7 @@ bool page_has_room(Pool* pool, Index page) {
     return true;
   }
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-    if (slice(index).place != Place::full) {
+    if (slice(index).state != SlabState::full) {
       return true;
     }
   }
@@ -594,11 +596,11 @@ void page_move(Pool* to, Pool* from, Index page) {
     if (*from->current == &record) {
       *from->current = &by_block_no_slab;
       let_go(&record);
-      info.place = Place::partial;
+      info.state = SlabState::partial;
       base::list_push(from->partial, index, slab);
     }
-    if (info.place == Place::partial || info.place == Place::empty) {
-      const bool partial = info.place == Place::partial;
+    if (info.state == SlabState::partial || info.state == SlabState::empty) {
+      const bool partial = info.state == SlabState::partial;
       base::list_remove(partial ? from->partial : from->empty, index, slab);
       base::list_push(partial ? to->partial : to->empty, index, slab);
     }

@@ -37,18 +37,18 @@ struct Pool {
   Relaxed<std::size_t> free_page_bytes;  ///< bytes of the pages without a busy slab
   Relaxed<std::size_t> peak_cut_bytes;   ///< most bytes of blocks cut in busy slabs at once
   void* chain = nullptr;                 ///< chains of freed blocks (free_chain): the first block of the newest chain
-  std::size_t chained_blocks = 0;        ///< blocks in chains, with the one that `loose` serves
+  std::size_t chained_blocks = 0;        ///< blocks in chains, with the one that `chain_slab` serves
   /// Serves blocks of a chain, and kept ones, to the fast path as if it were a slab. Its `excess`, a signed number, is
   /// how many blocks of the chain were handed out, less the kept ones that were not.
-  Slab loose;
-  std::uint32_t loose_rest = 0;   ///< near link to the rest of that chain
-  void* magazine = nullptr;       ///< kept blocks that `loose` serves next, linked through their first word
-  Slab* aside = nullptr;          ///< while `loose` is current: the slab to go on with
+  Slab chain_slab;
+  std::uint32_t chain_rest = 0;   ///< near link to the rest of that chain
+  void* magazine = nullptr;       ///< kept blocks that `chain_slab` serves next, linked through their first word
+  Slab* held = nullptr;           ///< while `chain_slab` is current: the slab to go on with
   PendingStack::Word pending{0};  ///< slabs announced by remote frees
   Index taken = 0;                ///< those taken off that stack, whose lists were not adopted yet
   Watch* watch = nullptr;         ///< set in watched processes (watch.hpp)
   Pool* next_free = nullptr;      ///< in the store of unused pools
-  const char* name = nullptr;     ///< what reports call it; guarded by `world`, as the next
+  const char* name = nullptr;     ///< what reports call it; guarded by `records_lock`, as the next
   Pool* next_named = nullptr;     ///< links all pools with a name
 };
 
@@ -93,7 +93,7 @@ bool pool_keep(Pool* pool, void* block);
 void pool_adopt_lists(Pool* pool, std::size_t most);
 
 /// Frees the blocks that the pool keeps, and those of chains in use. O(those).
-void pool_free_loose(Pool* pool);
+void pool_free_chain_slab(Pool* pool);
 
 /// Moves up to `limit` pages with free blocks from a pool whose owner has ended. How many it moved.
 unsigned pool_adopt(Pool* to, Pool* from, unsigned limit);
@@ -104,7 +104,7 @@ void pool_add_held(const Pool* pool, by_block_statistics* sum);
 /// Adds all figures of a pool without `thread` to `sum`. O(slabs).
 void pool_add_statistics(const Pool* pool, by_block_statistics* sum);
 
-/// The invariant walker: whether counts, links and places of all slabs and pages agree. O(blocks).
+/// The invariant walker: whether counts, links and states of all slabs and pages agree. O(blocks).
 bool pool_invariants_hold(const Pool* pool);
 
 /// Takes the newest chain of this pool's static slot, or nullptr (static_pools.cpp).
@@ -124,19 +124,19 @@ bool static_adopt(Pool* pool);
 void count_chained(Pool* pool, std::size_t gone);
 
 /// Hands the next blocks of the chain in use to the fast path. O(1).
-void fill_loose(Pool* pool);
+void fill_chain_slab(Pool* pool);
 
 /// Takes the newest chain into use. False when there is none.
 bool take_chain(Pool* pool);
 
 /// From now on no chain is in use.
-void end_loose(Pool* pool);
+void end_chain_slab(Pool* pool);
 
-/// Has `loose` serve a magazine, the pool's own or one that another thread handed on. False when there is none.
+/// Has `chain_slab` serve a magazine, the pool's own or one that another thread handed on. False when there is none.
 bool take_magazine(Pool* pool);
 
-/// `loose` is current no more: the slab that was before it is, if there was one.
-void leave_loose(Pool* pool);
+/// `chain_slab` is current no more: the slab that was before it is, if there was one.
+void leave_chain_slab(Pool* pool);
 
 inline Index slab_step(const Pool* pool) { return Index{1} << (pool->shift - slab_shift); }
 /// The `floor` of a held slab: the current one, after few of its blocks came and went. Its count then is one higher

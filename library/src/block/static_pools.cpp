@@ -2,7 +2,7 @@
 //
 // O(1), except when a thread ends or takes over another's state (O(sizes in use)) and for statistics (O(slabs)). A
 // thread takes 8 KiB, which the next thread reuses. Nothing here has a destructor. The order of locks: watched_lock,
-// chain_lock, parked_lock (states of ended threads), then `world` (window.hpp).
+// chain_lock, parked_lock (states of ended threads), then those of the window (window.hpp).
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -70,11 +70,12 @@ void lock_for_fork() {
   watched_lock.lock();
   chain_lock.lock();
   parked_lock.lock();
-  world.lock();
+  window_lock();
 }
 
+template <auto UnlockWindow>
 void unlock_after_fork() {
-  world.unlock();
+  UnlockWindow();
   parked_lock.unlock();
   chain_lock.unlock();
   watched_lock.unlock();
@@ -85,7 +86,7 @@ constinit std::atomic<bool> fork_handled{false};
 // Once per process, before the first lock is taken that a fork on another thread could find held.
 void handle_fork() {
   if (!fork_handled.load(std::memory_order_relaxed) && !fork_handled.exchange(true, std::memory_order_relaxed)) {
-    base::around_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+    base::around_fork(lock_for_fork, unlock_after_fork<window_unlock>, unlock_after_fork<window_unlock_in_child>);
   }
 }
 
@@ -101,7 +102,7 @@ void for_each_pool(const ThreadState* state, Work&& work) {
 void park(void* value) {
   ThreadState* const state = static_cast<ThreadState*>(value);
   thread_blocks() = &no_blocks;
-  for_each_pool(state, pool_free_loose);  // back to their slabs
+  for_each_pool(state, pool_free_chain_slab);  // back to their slabs
   const std::lock_guard lock(parked_lock);
   state->next_parked = parked;
   parked = state;
@@ -454,11 +455,11 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
     }
     return sum;
   }
-  std::ptrdiff_t loose = 0;
+  std::ptrdiff_t from_chains = 0;
   for (const ThreadState* state = known.load(std::memory_order_acquire); state != nullptr; state = state->next_known) {
     if (const Pool* const pool = state->pools[slot].load(std::memory_order_acquire); pool != nullptr) {
       pool_add_held(pool, &sum);
-      loose += static_cast<std::int32_t>(pool->loose.excess);
+      from_chains += static_cast<std::int32_t>(pool->chain_slab.excess);
     }
   }
   // By the table, not by the pools' lists, which their owners may change meanwhile.
@@ -469,7 +470,8 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
       live += slab_live(record) - RemoteList::count_of(slice(index).remote.load(std::memory_order_relaxed));
     }
   });
-  const std::size_t waiting = chains[slot].waiting.load(std::memory_order_relaxed) - static_cast<std::size_t>(loose);
+  const std::size_t waiting =
+      chains[slot].waiting.load(std::memory_order_relaxed) - static_cast<std::size_t>(from_chains);
   sum.live_blocks = live > waiting ? live - waiting : 0;
   sum.live_bytes = sum.live_blocks * stride;
   return sum;
@@ -538,7 +540,7 @@ void by_static_block_trim(void) {
       for_each_pool(state, work);
     }
   };
-  each_pool(pool_free_loose);  // before any is trimmed, since these blocks are of slabs of the others
+  each_pool(pool_free_chain_slab);  // before any is trimmed, since these blocks are of slabs of the others
   each_pool(pool_trim);
 }
 }

@@ -273,7 +273,7 @@ Slab* slab_at(const void* block) {
   const Index inside = index_of(slab_of(block, slab_mask_of(slab_shift)));
   for (unsigned order = 0; order <= max_order; ++order) {
     const Index first = inside & ~((Index{1} << order) - 1);
-    if (slice(first).place != Place::unused) {
+    if (slice(first).state != SlabState::unused) {
       if (slab(first).pool.load(std::memory_order_relaxed)->shift < slab_shift + order) {
         break;  // its slab ends before the address
       }

@@ -1,8 +1,8 @@
 // The window: the address range that holds every block of the process, and the flat tables beside it.
 //
-// Address space is handed out in *runs* of 2^order slices by a binary buddy system, O(orders). (A *slice* is 32 KiB,
-// the smallest slab.) The tables are reserved with the window and become resident as they are touched: 104 bytes per
-// slice.
+// Address space is handed out in *runs* of 2^order slices by a page heap (pages/page_heap.hpp), O(1). (A *slice* is 32
+// KiB, the smallest slab.) The tables are reserved with the window and become resident as they are touched: 120 bytes
+// per slice.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ inline constexpr std::size_t slice_bytes = std::size_t{1} << slab_shift;
 inline constexpr unsigned max_order = 8;
 
 /// The state of a slab in its pool.
-enum class Place : std::uint8_t {
+enum class SlabState : std::uint8_t {
   unused,   ///< not cut yet
   current,  ///< blocks are taken from it
   partial,  ///< in the list of slabs with free blocks
@@ -40,32 +40,31 @@ struct Slice {
   RemoteList::Oldest oldest;        ///< end of that list
   PendingStack::Word pending_next;  ///< next slab in its owner's stack of slabs with such blocks
   Relaxed<Index> page;              ///< first slice of its page, set for each slab that is cut
-  Relaxed<Place> place;
+  Relaxed<SlabState> state;
   Relaxed<std::uint8_t> order;       ///< in a page's first slice: its size
-  std::uint8_t free_order;           ///< in a free run's first slice: its order + 1, else 0
   Relaxed<bool> huge;                ///< in a page's first slice: huge pages were asked for
   Relaxed<std::uint8_t> slab_order;  ///< in a page's first slice: the size of its slabs
   std::uint8_t busy;                 ///< in a page's first slice: slabs that are neither empty nor unused
   Index uncut;                       ///< in a page's first slice: the first slab never cut, or the page's end
-  Index next;                        ///< in a page's first slice: next page of the pool; in a free run's: next free run
+  Index next;                        ///< in a page's first slice: next page of the pool
   Index previous;
 };
 static_assert(sizeof(Slice) == 40);
 
-/// Guards the window's runs and the store of unused pools. Never taken on a fast path.
-extern base::Mutex world;
+/// Guards the opening of the window, its records and the store of unused pools. Never taken on a fast path.
+extern base::Mutex records_lock;
 
-/// Reserves the window, once. False when the system refuses even a small one. Takes `world`.
+/// Reserves the window, once. False when the system refuses even a small one.
 bool window_open();
 
-/// A committed run of 2^order slices, or 0. With `near`, it lies within near_reach. Takes `world`; one call into the
-/// operating system, two with `huge`.
+/// A committed run of 2^order slices, or 0. With `near`, it lies within near_reach. One call into the operating
+/// system, two with `huge`.
 Index window_take(unsigned order, bool huge, bool near);
 
-/// Gives a run and its memory back. Takes `world`; one call into the operating system, two with `huge`.
+/// Gives a run and its memory back. One call into the operating system, two with `huge`.
 void window_give(Index first, unsigned order, bool huge);
 
-/// Zeroed memory for the allocators' own records, which is never given back. nullptr when exhausted. Takes `world`.
+/// Zeroed memory for the allocators' own records, which is never given back. nullptr when exhausted.
 void* window_record(std::size_t bytes);
 
 Slice& slice(Index index);
@@ -80,11 +79,16 @@ template <class Visit>
 void window_each_slab(Visit&& visit) {
   const Index end = window_fresh();
   for (Index index = 1; index < end; ++index) {
-    if (slice(index).place != Place::unused) {
+    if (slice(index).state != SlabState::unused) {
       visit(index);
     }
   }
 }
+
+/// Holds all of its locks: across a fork.
+void window_lock();
+void window_unlock();
+void window_unlock_in_child();
 
 inline std::byte* address_of(Index index) { return by_block_window.base + std::size_t{index} * slice_bytes; }
 

@@ -9,7 +9,7 @@ namespace blockyard::heap {
 
 using base::say;
 
-/// Of the janitor, whose calls say nothing: the unwinder needs a thread that the C library knows.
+/// Of the background thread, whose calls say nothing: the unwinder needs a thread that the C library knows.
 extern constinit thread_local bool says_no_stack __attribute__((tls_model("initial-exec")));
 
 /// Says the calling thread's stack, frames of the heap left out. False: a fault came while it was doing so before.

@@ -4,9 +4,9 @@
 #include <new>
 
 #include "base/pages.hpp"
-#include "heap/injected_failure.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
+#include "pages/injected_failure.hpp"
 
 namespace blockyard::heap {
 
@@ -20,7 +20,7 @@ constinit thread_local bool has_left __attribute__((tls_model("initial-exec"))) 
 }  // namespace
 
 bool HeapTable::reserve(base::ThreadExit::Callback at_thread_exit) {
-  heaps_ = region.heaps;
+  heaps_ = region.beside;
   return make_room(1) && thread_exit.open(at_thread_exit);
 }
 
@@ -32,7 +32,7 @@ bool HeapTable::make_room(std::uint32_t index) {
   if (index < room_.load(std::memory_order_acquire)) {
     return true;
   }
-  const std::lock_guard hold(process_supply.pages.lock());
+  const std::lock_guard hold(page_allocator.pages.lock());
   const std::uint32_t room = room_.load(std::memory_order_relaxed);
   if (index < room) {
     return true;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/atomic.hpp"
 #include "base/threads.hpp"
-#include "heap/atomic.hpp"
 #include "heap/front/thread_heap.hpp"
 #include "heap/index_stack.hpp"
 #include "heap/parked_heaps.hpp"

@@ -1,4 +1,4 @@
-// Protocol 2: a stack of table indices that any thread pushes to and pops from: ready slabs, and parked heaps.
+// A stack of table indices that any thread pushes to and pops from: ready slabs, and parked heaps.
 //
 // Treiber's stack ("Systems Programming: Coping with Parallelism", 1986) over indices, with a counter beside the head
 // that every successful change raises: a popper that was asleep while its head went and came back sees another counter.
@@ -11,9 +11,12 @@
 #include <atomic>
 #include <cstdint>
 
-#include "heap/atomic.hpp"
+#include "base/atomic.hpp"
 
 namespace blockyard::heap {
+
+using base::Atomic;
+using base::StandardAtomics;
 
 template <class Atomics = StandardAtomics>
 class IndexStack {
@@ -22,12 +25,12 @@ class IndexStack {
   template <class Link>
   void push(std::uint32_t index, Link&& link) {
     std::uint64_t seen = head_.load(std::memory_order_relaxed);
-    std::uint64_t wanted;
+    std::uint64_t next_head;
     do {
       link(index).store(static_cast<std::uint32_t>(seen), std::memory_order_relaxed);
-      wanted = next_version(seen) | index;
+      next_head = next_version(seen) | index;
       // release: what the pusher wrote about the index comes before its popper.
-    } while (!head_.compare_exchange_weak(seen, wanted, std::memory_order_release, std::memory_order_relaxed));
+    } while (!head_.compare_exchange_weak(seen, next_head, std::memory_order_release, std::memory_order_relaxed));
   }
 
   /// The newest index, or 0 when the stack is empty. Lock-free.

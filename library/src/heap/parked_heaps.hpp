@@ -1,11 +1,11 @@
-// Protocol 3: heaps that wait for a thread.
+// Heaps that wait for a thread.
 //
-// Two stacks of indices (index_stack.hpp). The janitor sweeps one of them down: it takes a heap, works on it as its
-// only owner, and puts it on the other; when nothing is left the two change roles. So every parked heap has its turn,
-// however many there are, and a thread that begins gets the one that was used last. Threads leave theirs on the stack
-// that is not being swept: those that come and go fast can't keep the janitor from the rest. A heap without any block
-// waits apart: it may become an arena. A heap with other threads' blocks in it never may, since destroying it would
-// free them.
+// Two stacks of indices (index_stack.hpp). The background thread sweeps one of them down: it takes a heap, works on it
+// as its only owner, and puts it on the other; when nothing is left the two change roles. So every parked heap has its
+// turn, however many there are, and a thread that begins gets the one that was used last. Threads leave theirs on the
+// stack that is not being swept: those that come and go fast can't keep the background thread from the rest. A heap
+// without any block waits apart: it may become an arena. A heap with other threads' blocks in it never may, since
+// destroying it would free them.
 #pragma once
 
 #include <array>

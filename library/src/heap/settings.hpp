@@ -4,9 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heap/atomic.hpp"
+#include "base/atomic.hpp"
 
 namespace blockyard::heap {
+
+using base::Atomic;
+
+/// The background thread's clock counts ticks of so many milliseconds, in 16 bits that wrap.
+inline constexpr std::uint64_t tick_ms = 16;
 
 /// A number that one thread may change while others read it; no order goes with it.
 template <class T>
@@ -26,16 +31,17 @@ class Setting {
 struct Settings {
   Setting<std::uint64_t> reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated, kept waiting
   Setting<std::uint64_t> ready_slabs = 64;  ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, cut in advance
-  Setting<std::uint64_t> period_us = 1000;  ///< BLOCKYARD_HEAP_PERIOD: the janitor's round while there is work
-  Setting<std::uint64_t> purge_ms = 500;    ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
-  Setting<std::uint64_t> janitor = 1;       ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
-  Setting<bool> reserve_is_set = false;     ///< by the environment or the program, so it is kept from the start
-  Setting<bool> guard = false;              ///< BLOCKYARD_HEAP_GUARD, in builds that are not checked
+  Setting<std::uint64_t> period_us =
+      1000;                               ///< BLOCKYARD_HEAP_PERIOD: the background thread's round while there is work
+  Setting<std::uint64_t> purge_ms = 500;  ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
+  Setting<std::uint64_t> janitor = 1;     ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
+  Setting<bool> reserve_is_set = false;   ///< by the environment or the program, so it is kept from the start
+  Setting<bool> guard = false;            ///< BLOCKYARD_HEAP_GUARD, in builds that are not checked
   Setting<std::uint32_t> guard_sample = 5000;  ///< BLOCKYARD_HEAP_GUARD_SAMPLE: one block in so many; 0: none
   Setting<std::uint64_t> huge_pages = 1;       ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
-  Setting<bool> huge_pages_wait = false;       ///< none are asked for until a trial: see huge_chunks.hpp
 
-  bool asks_for_huge_pages() const { return huge_pages != 0 && !huge_pages_wait; }
+  /// purge_ms in ticks (reserve_target.hpp).
+  std::uint16_t purge_ticks() const { return static_cast<std::uint16_t>(purge_ms / tick_ms); }
 };
 
 extern Settings settings;

@@ -11,11 +11,11 @@
 #include <atomic>
 #include <cstdint>
 
-#include "heap/atomic.hpp"
+#include "base/atomic.hpp"
 
 namespace blockyard::lifetime {
 
-template <class Atomics = heap::StandardAtomics>
+template <class Atomics = base::StandardAtomics>
 class ChunkCount {
  public:
   ChunkCount() = default;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-namespace blockyard::heap {
+namespace blockyard::pages {
 
-std::uint32_t FreeRuns::place_of(std::uint32_t length) {
+std::uint32_t FreeRuns::list_of(std::uint32_t length) {
   if (length < row_lists) {
     return length;
   }
@@ -14,36 +14,36 @@ std::uint32_t FreeRuns::place_of(std::uint32_t length) {
 }
 
 void FreeRuns::insert(std::uint32_t first, bool at_tail) {
-  PageTag& run = region.pages[first];
-  const std::uint32_t place = place_of(run.length);
-  const unsigned row = place / row_lists;
-  Ends& ends = ends_[row][place % row_lists];
+  PageTag& run = tag(first);
+  const std::uint32_t list = list_of(run.length);
+  const unsigned row = list / row_lists;
+  Ends& ends = ends_[row][list % row_lists];
   run.previous = run.next = 0;
   if (ends.head == 0) {
     ends = {first, first};
   } else if (at_tail) {
     run.previous = ends.tail;
-    region.pages[ends.tail].next = first;
+    tag(ends.tail).next = first;
     ends.tail = first;
   } else {
     run.next = ends.head;
-    region.pages[ends.head].previous = first;
+    tag(ends.head).previous = first;
     ends.head = first;
   }
-  bitmaps_[row] = static_cast<std::uint16_t>(bitmaps_[row] | (1u << place % row_lists));
+  bitmaps_[row] = static_cast<std::uint16_t>(bitmaps_[row] | (1u << list % row_lists));
   row_bitmap_ |= 1u << row;
   pages_ += run.length;
 }
 
 void FreeRuns::remove(std::uint32_t first) {
-  const PageTag& run = region.pages[first];
-  const std::uint32_t place = place_of(run.length);
-  const unsigned row = place / row_lists;
-  Ends& ends = ends_[row][place % row_lists];
-  (run.next != 0 ? region.pages[run.next].previous : ends.tail) = run.previous;
-  (run.previous != 0 ? region.pages[run.previous].next : ends.head) = run.next;
+  const PageTag& run = tag(first);
+  const std::uint32_t list = list_of(run.length);
+  const unsigned row = list / row_lists;
+  Ends& ends = ends_[row][list % row_lists];
+  (run.next != 0 ? tag(run.next).previous : ends.tail) = run.previous;
+  (run.previous != 0 ? tag(run.previous).next : ends.head) = run.next;
   if (ends.head == 0) {
-    bitmaps_[row] = static_cast<std::uint16_t>(bitmaps_[row] & ~(1u << place % row_lists));
+    bitmaps_[row] = static_cast<std::uint16_t>(bitmaps_[row] & ~(1u << list % row_lists));
     if (bitmaps_[row] == 0) {
       row_bitmap_ &= ~(1u << row);
     }
@@ -57,12 +57,12 @@ std::uint32_t FreeRuns::find(std::uint32_t length) const {
     const unsigned log2 = static_cast<unsigned>(std::bit_width(length)) - 1;
     length += (std::uint32_t{1} << (log2 - 4)) - 1;
   }
-  const std::uint32_t place = place_of(length);
-  if (place >= end_of_lists) {
+  const std::uint32_t list = list_of(length);
+  if (list >= end_of_lists) {
     return 0;
   }
-  unsigned row = place / row_lists;
-  unsigned lists = bitmaps_[row] & (~0u << place % row_lists);
+  unsigned row = list / row_lists;
+  unsigned lists = bitmaps_[row] & (~0u << list % row_lists);
   if (lists == 0) {
     const std::uint32_t longer = row_bitmap_ & (~0u << (row + 1));  // rows are fewer than its bits
     if (longer == 0) {
@@ -74,12 +74,12 @@ std::uint32_t FreeRuns::find(std::uint32_t length) const {
   return ends_[row][static_cast<unsigned>(std::countr_zero(lists))].head;
 }
 
-std::uint32_t FreeRuns::fit_at(std::uint32_t place, std::uint32_t length, std::uint32_t alignment,
+std::uint32_t FreeRuns::fit_in(std::uint32_t list, std::uint32_t length, std::uint32_t alignment,
                                std::uint32_t most_looked_at) const {
-  std::uint32_t run = ends_[place / row_lists][place % row_lists].head;
-  for (; run != 0 && most_looked_at != 0; run = region.pages[run].next, --most_looked_at) {
+  std::uint32_t run = ends_[list / row_lists][list % row_lists].head;
+  for (; run != 0 && most_looked_at != 0; run = tag(run).next, --most_looked_at) {
     const std::uint32_t first = (run + alignment - 1) & ~(alignment - 1);
-    if (first + length <= run + region.pages[run].length) {
+    if (first + length <= run + tag(run).length) {
       return run;
     }
   }
@@ -88,22 +88,22 @@ std::uint32_t FreeRuns::fit_at(std::uint32_t place, std::uint32_t length, std::u
 
 std::uint32_t FreeRuns::find_near(std::uint32_t length, std::uint32_t alignment) const {
   constexpr std::uint32_t most_looked_at = 8;
-  const std::uint32_t place = place_of(length);
-  return place < end_of_lists ? fit_at(place, length, alignment, most_looked_at) : 0;
+  const std::uint32_t list = list_of(length);
+  return list < end_of_lists ? fit_in(list, length, alignment, most_looked_at) : 0;
 }
 
 std::uint32_t FreeRuns::first_fit(std::uint32_t length, std::uint32_t alignment) const {
-  for (std::uint32_t place = place_of(length); place < end_of_lists; ++place) {
-    if (const std::uint32_t run = fit_at(place, length, alignment, ~std::uint32_t{0}); run != 0) {
+  for (std::uint32_t list = list_of(length); list < end_of_lists; ++list) {
+    if (const std::uint32_t run = fit_in(list, length, alignment, ~std::uint32_t{0}); run != 0) {
       return run;
     }
   }
   return 0;
 }
 
-std::uint32_t FreeRuns::next_below(std::uint32_t place) const {
-  unsigned row = place / row_lists;
-  unsigned lists = row < rows ? bitmaps_[row] & ((1u << place % row_lists) - 1) : 0;
+std::uint32_t FreeRuns::next_below(std::uint32_t list) const {
+  unsigned row = list / row_lists;
+  unsigned lists = row < rows ? bitmaps_[row] & ((1u << list % row_lists) - 1) : 0;
   if (lists == 0) {
     const std::uint32_t shorter = row_bitmap_ & ((1u << row) - 1);
     if (shorter == 0) {
@@ -118,22 +118,22 @@ std::uint32_t FreeRuns::next_below(std::uint32_t place) const {
 const char* FreeRuns::check(std::uint8_t state, std::uint64_t runs) const {
   std::uint64_t listed = 0;
   std::uint64_t pages = 0;
-  for (std::uint32_t place = 0; place < end_of_lists; ++place) {
-    const unsigned row = place / row_lists;
+  for (std::uint32_t list = 0; list < end_of_lists; ++list) {
+    const unsigned row = list / row_lists;
     if ((row_bitmap_ >> row & 1u) != (bitmaps_[row] != 0 ? 1u : 0u)) {
       return "the first-level bitmap disagrees with the second";
     }
-    const Ends& ends = ends_[row][place % row_lists];
-    if ((unsigned{bitmaps_[row]} >> place % row_lists & 1u) != (ends.head != 0 ? 1u : 0u)) {
+    const Ends& ends = ends_[row][list % row_lists];
+    if ((unsigned{bitmaps_[row]} >> list % row_lists & 1u) != (ends.head != 0 ? 1u : 0u)) {
       return "the second-level bitmap disagrees with its list";
     }
     std::uint32_t last = 0;
-    for (std::uint32_t run = ends.head; run != 0; last = run, run = region.pages[run].next) {
-      if (place_of(region.pages[run].length) != place || region.pages[run].state != state) {
+    for (std::uint32_t run = ends.head; run != 0; last = run, run = tag(run).next) {
+      if (list_of(tag(run).length) != list || tag(run).state != state) {
         return "a free run stands in the wrong list";
       }
       ++listed;
-      pages += region.pages[run].length;
+      pages += tag(run).length;
     }
     if (ends.head != 0 && last != ends.tail) {
       return "a list of free runs does not end where it says";
@@ -145,4 +145,4 @@ const char* FreeRuns::check(std::uint8_t state, std::uint64_t runs) const {
   return pages == pages_ ? nullptr : "the count of free pages differs from the runs";
 }
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages

@@ -10,12 +10,12 @@
 
 #include "pages/region.hpp"
 
-namespace blockyard::heap {
+namespace blockyard::pages {
 
 /// Runs of one state. Their links stand in the tags of their first pages. No lock: the page heap has one.
 class FreeRuns {
  public:
-  constexpr FreeRuns() = default;
+  constexpr explicit FreeRuns(const Region& region) : region_(&region) {}
 
   /// Adds a run at the head of its list, where find() takes it, or at the tail, where last_of() does. The tag holds the
   /// length.
@@ -33,22 +33,22 @@ class FreeRuns {
   /// find() looks at whole lists only, and so past runs of just the right length. O(runs).
   std::uint32_t first_fit(std::uint32_t length, std::uint32_t alignment) const;
 
-  /// Lists have places: those of longer runs are greater. The place of the list for `length`, at most end_of_lists.
-  static std::uint32_t place_of(std::uint32_t length);
+  /// Lists are numbered by the length of their runs. That for `length`, at most end_of_lists.
+  static std::uint32_t list_of(std::uint32_t length);
   static constexpr std::uint32_t end_of_lists = 28 * 16;
-  /// The greatest place below `place` whose list has a run; 0: none.
-  std::uint32_t next_below(std::uint32_t place) const;
-  /// The last run of the list at that place.
-  std::uint32_t last_of(std::uint32_t place) const { return ends_[place / row_lists][place % row_lists].tail; }
+  /// The last list before `list` that has a run; 0: none.
+  std::uint32_t next_below(std::uint32_t list) const;
+  /// The last run of a list.
+  std::uint32_t last_of(std::uint32_t list) const { return ends_[list / row_lists][list % row_lists].tail; }
 
   /// Pages of all of them.
   std::uint64_t pages() const { return pages_; }
 
   /// Prefetches what find() reads.
   void prefetch(std::uint32_t length) const {
-    const std::uint32_t place = place_of(length);
-    __builtin_prefetch(&bitmaps_[place / row_lists]);
-    __builtin_prefetch(&ends_[place / row_lists][place % row_lists], 1);
+    const std::uint32_t list = list_of(length);
+    __builtin_prefetch(&bitmaps_[list / row_lists]);
+    __builtin_prefetch(&ends_[list / row_lists][list % row_lists], 1);
   }
 
   /// Lists and bitmaps agree with the tags, and there are so many runs. O(runs). Null, or what is broken.
@@ -65,13 +65,15 @@ class FreeRuns {
     std::uint32_t tail = 0;  ///< valid where there is a head
   };
 
-  std::uint32_t fit_at(std::uint32_t place, std::uint32_t length, std::uint32_t alignment,
+  PageTag& tag(std::uint32_t page) const { return region_->pages[page]; }
+  std::uint32_t fit_in(std::uint32_t list, std::uint32_t length, std::uint32_t alignment,
                        std::uint32_t most_looked_at) const;
 
+  const Region* region_;
   std::uint32_t row_bitmap_ = 0;  // rows with runs
   std::array<std::uint16_t, rows> bitmaps_{};
   std::array<std::array<Ends, row_lists>, rows> ends_{};
   std::uint64_t pages_ = 0;
 };
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages

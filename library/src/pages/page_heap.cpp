@@ -5,11 +5,11 @@
 #include <mutex>
 #include <utility>
 
+#include "base/bound.hpp"
 #include "base/index_list.hpp"
-#include "heap/bound.hpp"
-#include "heap/injected_failure.hpp"
+#include "pages/injected_failure.hpp"
 
-namespace blockyard::heap {
+namespace blockyard::pages {
 
 // What is freed next to a run looks at the run's last page for a free one only. Of others that page is marked as inner:
 // a pointer to it must not look like one to the beginning of a block.
@@ -52,19 +52,19 @@ void PageHeap::remove(std::uint32_t first) {
 
 void PageHeap::enter_work(std::uint32_t first) {
   pages_in_work_ += tag(first).length;
-  base::list_push(first_in_work_, first, tag);
+  base::list_push(first_in_work_, first, tags());
 }
 
 void PageHeap::leave_work(std::uint32_t first) {
   pages_in_work_ -= tag(first).length;
-  base::list_remove(first_in_work_, first, tag);
+  base::list_remove(first_in_work_, first, tags());
 }
 
 // Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page
 // of an interior pointer never looks like the beginning of a run.
 void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState state) {
-  const auto wanted = static_cast<std::uint8_t>(state);
-  if (first > 0 && tag(first - 1).state == wanted) {
+  const auto same = static_cast<std::uint8_t>(state);
+  if (first > 0 && tag(first - 1).state == same) {
     const std::uint32_t before = tag(first - 1).length;
     remove(first - before);
     mark_inner(first - 1);
@@ -73,7 +73,7 @@ void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState stat
     length += before;
   }
   const std::uint32_t behind = first + length;
-  if (behind < top_ && tag(behind).state == wanted) {
+  if (behind < top_ && tag(behind).state == same) {
     const std::uint32_t after = tag(behind).length;
     remove(behind);
     mark_inner(behind - 1);
@@ -102,9 +102,16 @@ void PageHeap::show_to_purge(std::uint32_t first, std::uint32_t length) {
   }
 }
 
+void PageHeap::open(std::uint32_t first, std::uint32_t end) {
+  const std::lock_guard hold(lock_);
+  bottom_ = first;
+  top_ = end;
+  insert(first, end - first, PageState::free_decommitted);
+}
+
 // Makes decommitted pages out of address space never used before, whole chunks at a time.
 bool PageHeap::extend(std::uint32_t length) {
-  const std::uint64_t limit = region.most_bytes >> page_shift;
+  const std::uint64_t limit = region_.most_bytes >> page_shift;
   if (top_ == 0) {
     if (limit == 0) {
       return false;
@@ -113,10 +120,10 @@ bool PageHeap::extend(std::uint32_t length) {
     mark(0, first_page, PageState::used_slab);
     top_ = first_page;
   }
-  const std::uint64_t wanted = std::uint64_t{top_} + length;
+  const std::uint64_t needed = std::uint64_t{top_} + length;
   const std::uint64_t end =
-      std::min<std::uint64_t>((wanted + pages_per_chunk - 1) / pages_per_chunk * pages_per_chunk, limit);
-  if (end < wanted || !grow_region(static_cast<std::size_t>(end) << page_shift)) {
+      std::min<std::uint64_t>((needed + pages_per_chunk - 1) / pages_per_chunk * pages_per_chunk, limit);
+  if (end < needed || !region_.grow(static_cast<std::size_t>(end) << page_shift)) {
     return false;
   }
   const std::uint32_t first = top_;
@@ -193,9 +200,9 @@ PageRun PageHeap::allocate_merged(std::uint32_t length, std::uint32_t alignment,
   std::uint32_t found = runs.first_fit(length, alignment);
   if (found == 0) {
     // No more than is short: what is free at the end counts.
-    const std::uint32_t wanted = length + alignment - 1;
+    const std::uint32_t needed = length + alignment - 1;
     const bool free_at_end = top_ != 0 && tag(top_ - 1).state == static_cast<std::uint8_t>(PageState::free_dirty);
-    if (!extend(wanted - (free_at_end ? std::min(tag(top_ - 1).length, wanted) : 0))) {
+    if (!extend(needed - (free_at_end ? std::min(tag(top_ - 1).length, needed) : 0))) {
       return {};
     }
     forget_states();
@@ -208,9 +215,9 @@ PageRun PageHeap::allocate_merged(std::uint32_t length, std::uint32_t alignment,
 void PageHeap::forget_states() {
   for (const PageState state : {PageState::free_ready, PageState::free_decommitted}) {
     const FreeRuns& runs = free_[index_of(state)];
-    for (std::uint32_t place = runs.next_below(FreeRuns::end_of_lists); place != 0;
-         place = runs.next_below(FreeRuns::end_of_lists)) {
-      const std::uint32_t first = runs.last_of(place);
+    for (std::uint32_t list = runs.next_below(FreeRuns::end_of_lists); list != 0;
+         list = runs.next_below(FreeRuns::end_of_lists)) {
+      const std::uint32_t first = runs.last_of(list);
       remove(first);
       release(first, tag(first).length, PageState::free_dirty);
     }
@@ -262,12 +269,12 @@ PageRun PageHeap::take(std::uint32_t length, std::uint32_t alignment, Prefer pre
 PageRun PageHeap::take_around_dirty(std::uint32_t length, PageState use) {
   constexpr int most_runs = 4;  // on either side
   const FreeRuns& dirty = free_[index_of(PageState::free_dirty)];
-  const std::uint32_t place = dirty.next_below(FreeRuns::end_of_lists);
-  if (place == 0) {
+  const std::uint32_t list = dirty.next_below(FreeRuns::end_of_lists);
+  if (list == 0) {
     return {};
   }
-  const std::uint32_t run = dirty.last_of(place);
-  const auto is_free_at = [](std::uint32_t page) { return is_free(static_cast<PageState>(tag(page).state)); };
+  const std::uint32_t run = dirty.last_of(list);
+  const auto is_free_at = [this](std::uint32_t page) { return is_free(static_cast<PageState>(tag(page).state)); };
   std::uint32_t end = run + tag(run).length;
   for (int runs = 0; runs < most_runs && end - run < length && end < top_ && is_free_at(end); ++runs) {
     end += tag(end).length;
@@ -297,7 +304,7 @@ void PageHeap::free(std::uint32_t first, PageState state) {
 
 void PageHeap::abandon_work() {
   const std::lock_guard hold(lock_);
-  Bound<Loop::runs_in_work> runs([&] { return pages_in_work_; });  // each has one page at least
+  base::Bound<base::Loop::runs_in_work> runs([&] { return pages_in_work_; });  // each has one page at least
   while (first_in_work_ != 0) {
     runs.turn();
     const std::uint32_t first = first_in_work_;
@@ -367,11 +374,11 @@ PageHeap::Totals PageHeap::totals() {
 PageRun PageHeap::take_free(PageState state, std::uint32_t longest) {
   const std::lock_guard hold(lock_);
   const FreeRuns& runs = free_[index_of(state)];
-  std::uint32_t place = longest == no_limit ? FreeRuns::end_of_lists : FreeRuns::place_of(longest + 1);
-  Bound<Loop::lists_for_purge> lists(least_taken);  // each length below it has a list
-  for (place = runs.next_below(place); place != 0; place = runs.next_below(place)) {
+  std::uint32_t list = longest == no_limit ? FreeRuns::end_of_lists : FreeRuns::list_of(longest + 1);
+  base::Bound<base::Loop::lists_for_purge> lists(least_taken);  // each length below it has a list
+  for (list = runs.next_below(list); list != 0; list = runs.next_below(list)) {
     lists.turn();
-    const std::uint32_t found = runs.last_of(place);
+    const std::uint32_t found = runs.last_of(list);
     const std::uint32_t length = tag(found).length;
     if (length >= least_taken) {
       constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
@@ -427,7 +434,7 @@ const char* PageHeap::check() {
   std::uint64_t reserve = 0;
   std::uint64_t in_work = 0;
   PageState before = PageState::inner;
-  for (std::uint32_t page = 0; page < top_;) {
+  for (std::uint32_t page = bottom_; page < top_;) {
     const PageTag& head = tag(page);
     const auto state = static_cast<PageState>(head.state);
     if (state == PageState::inner || head.length == 0 || head.length > top_ - page) {
@@ -476,4 +483,4 @@ const char* PageHeap::check() {
   return nullptr;
 }
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages

@@ -1,4 +1,5 @@
-// Runs of whole pages out of the region: slabs, blocks above small_limit, and the reserve that the janitor keeps.
+// Runs of whole pages out of a region: the heap's slabs, its blocks above small_limit and its reserve; and the slabs of
+// the block allocators, whose pages are slices of 32 KiB.
 //
 // Bound: allocate and free are O(1): a two-level segregated fit (free_runs.hpp) over pages, with boundary tags kept
 // apart from the pages, at most two merges and two splits a call; for a large block at most nine runs are taken
@@ -14,7 +15,7 @@
 #include "pages/page_lock.hpp"
 #include "pages/region.hpp"
 
-namespace blockyard::heap {
+namespace blockyard::pages {
 
 /// Blocks up to this size are handed out populated, or a ready miss is counted; above it a reserve would take too much
 /// memory.
@@ -24,9 +25,9 @@ enum class PageState : std::uint8_t {
   inner = 0,  ///< not the first page of any run, nor the last of a free one
   used_slab,
   used_block,
-  in_work,           ///< neither used nor free: the janitor, or who does its work, populates it or gives it back
-  free_ready,        ///< every page is populated: may be handed out without a page fault to come
-  free_dirty,        ///< unknown: was handed out unpopulated, perhaps never written
+  in_work,     ///< neither used nor free: the background thread, or who does its work, populates it or gives it back
+  free_ready,  ///< every page is populated: may be handed out without a page fault to come
+  free_dirty,  ///< unknown: was handed out unpopulated, perhaps never written
   free_decommitted,  ///< unpopulated: the operating system gives zeroed pages at the first touch
 };
 
@@ -44,12 +45,17 @@ enum class Prefer : std::uint8_t {
   ready,        ///< ready, dirty, decommitted: what slabs and medium blocks want
   dirty,        ///< dirty, ready, decommitted: large blocks, recycled rather than taken from the reserve
   bare,         ///< dirty, decommitted: what is not to be populated at once
-  decommitted,  ///< decommitted only: what the janitor is about to populate
+  decommitted,  ///< decommitted only: what the background thread is about to populate
 };
 
 class PageHeap {
  public:
-  constexpr PageHeap() = default;
+  constexpr explicit PageHeap(Region& region)
+      : region_(region), free_{FreeRuns(region), FreeRuns(region), FreeRuns(region)} {}
+
+  /// Adds the pages from `first` to `end` of a region that does not grow, as decommitted ones. Once, before any other
+  /// call; the pages at both ends belong to nobody.
+  void open(std::uint32_t first, std::uint32_t end);
 
   /// A run of `length` pages at a multiple of `alignment` pages (a power of two). O(1). Calls the operating system only
   /// where the region grows.
@@ -68,8 +74,8 @@ class PageHeap {
   /// to be `populated`. False where they are too short, or more than `most_runs`. O(`most_runs`), else as allocate().
   bool grow(std::uint32_t first, std::uint32_t length, bool populated, std::uint32_t most_runs = 3);
 
-  /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds
-  /// one, else the whole run (then shorter than two chunks). No run longer than `longest`, as far as the lists
+  /// Takes a free run into work, for the background thread to populate or to purge: a whole chunk where the longest run
+  /// holds one, else the whole run (then shorter than two chunks). No run longer than `longest`, as far as the lists
   /// distinguish them. Of runs below least_taken only those beside decommitted pages of their chunk, which can then
   /// become whole again. Length 0: none. O(1).
   PageRun take_free(PageState state, std::uint32_t longest = no_limit);
@@ -143,7 +149,10 @@ class PageHeap {
   }
   static bool is_free(PageState state) { return state >= PageState::free_ready; }
 
-  static PageTag& tag(std::uint32_t page) { return region.pages[page]; }
+  PageTag& tag(std::uint32_t page) const { return region_.pages[page]; }
+  auto tags() const {
+    return [this](std::uint32_t page) -> PageTag& { return tag(page); };
+  }
   void mark(std::uint32_t first, std::uint32_t length, PageState state);
   void mark_inner(std::uint32_t page) { tag(page).state = static_cast<std::uint8_t>(PageState::inner); }
   void insert(std::uint32_t first, std::uint32_t length, PageState state);
@@ -165,14 +174,16 @@ class PageHeap {
   std::uint64_t free_pages() const;
   void note_lowest();
 
+  Region& region_;
   PageLock lock_;
-  std::uint32_t top_ = 0;  // pages from here on were never used
+  std::uint32_t bottom_ = 0;  // of the pages that it has
+  std::uint32_t top_ = 0;     // pages from here on were never used
   std::uint64_t pages_in_work_ = 0;
   std::uint32_t first_in_work_ = 0;  // 0: none; linked as free runs are
   std::uint64_t reserve_pages_ = 0;
   Lowest lowest_;
   std::uint64_t pages_taken_ = 0;
-  std::array<FreeRuns, 3> free_{};
+  std::array<FreeRuns, 3> free_;
 };
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages

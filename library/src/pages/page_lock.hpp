@@ -13,12 +13,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/atomic.hpp"
 #include "base/threads.hpp"
-#include "heap/atomic.hpp"
 
-namespace blockyard::heap {
+namespace blockyard::pages {
 
-template <class Atomics = StandardAtomics>
+template <class Atomics = base::StandardAtomics>
 class BasicPageLock {
  public:
   void lock() {
@@ -68,4 +68,4 @@ class BasicPageLock {
 };
 using PageLock = BasicPageLock<>;
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages

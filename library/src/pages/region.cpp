@@ -1,15 +1,11 @@
 #include "pages/region.hpp"
 
 #include <algorithm>
-#include <array>
 
+#include "base/bound.hpp"
 #include "base/pages.hpp"
-#include "heap/bound.hpp"
-#include "heap/settings.hpp"
 
-namespace blockyard::heap {
-
-constinit Region region;
+namespace blockyard::pages {
 
 namespace {
 
@@ -28,191 +24,141 @@ constexpr std::size_t most_room_above = std::size_t{16} << 40;
 // Where address space is not limited the region grows by larger steps than are wanted, for fewer system calls.
 constexpr std::size_t least_growth = std::size_t{32} << 20;
 
-// Address space of which a first part is mapped.
-struct Window {
-  char* base = nullptr;
-  std::size_t mapped = 0;
+constexpr std::size_t small_table_step = std::size_t{64} << 10;
+constexpr std::size_t large_table_step = std::size_t{1} << 20;
 
-  bool cover(std::size_t bytes, std::size_t step) {
-    if (bytes <= mapped) {
-      return true;
-    }
-    const std::size_t more = (bytes - mapped + step - 1) / step * step;
+constexpr std::size_t rounded(std::size_t size) {
+  return (size + large_table_step - 1) / large_table_step * large_table_step;
+}
+
+}  // namespace
+
+bool Region::Table::cover(std::size_t slices, std::size_t step) {
+  const std::size_t wanted = slices * bytes_per_slice;
+  if (wanted > mapped) {
+    const std::size_t more = (wanted - mapped + step - 1) / step * step;
     if (!base::reserve_pages_at(base + mapped, more)) {
       return false;
     }
     mapped += more;
-    return true;
   }
-};
+  return true;
+}
 
-struct Table {
-  std::size_t bytes_per_slice = 0;
-  Window window;
-};
-
-enum TableIndex : std::uint8_t { owners, remote_frees, slabs, pages, class_map, table_count };
-constinit std::array<Table, table_count> tables{{
-    {sizeof(std::uint32_t), {}},
-    {sizeof(RemoteFrees), {}},
-    {sizeof(Slab), {}},
-    {pages_per_slice * sizeof(PageTag), {}},
-    {sizeof(std::uint8_t), {}},
-}};
-
-constexpr std::size_t small_table_step = std::size_t{64} << 10;
-constexpr std::size_t large_table_step = std::size_t{1} << 20;
-
-// `beside`: so much must then be left for others. It is asked for together with the region's new end: by itself, it
-// would be missing for a moment to a thread that maps something, also where the region then does not grow.
-bool map_up_to(std::size_t bytes, std::size_t table_step, std::size_t beside = 0) {
+// `room`: so much must then be left for others. It is asked for together with the region's new end: by itself, it would
+// be missing for a moment to a thread that maps something, also where the region then does not grow.
+bool Region::map_up_to(std::size_t wanted, std::size_t table_step, std::size_t room) {
   for (Table& table : tables) {
-    if (!table.window.cover((bytes >> slice_shift) * table.bytes_per_slice, table_step)) {
+    if (!table.cover(wanted >> slice_shift, table_step)) {
       return false;
     }
   }
-  const std::size_t before = std::max(region.mapped(), never_mapped);
-  char* const end = region.base + before;
-  if (!base::reserve_pages_at(end, bytes - before + beside)) {
+  const std::size_t before = std::max(mapped(), never_mapped);
+  char* const end = base + before;
+  if (!base::reserve_pages_at(end, wanted - before + room)) {
     return false;
   }
-  if (beside != 0) {
-    base::release_pages(region.base + bytes, beside);
+  if (room != 0) {
+    base::release_pages(base + wanted, room);
   }
-  __atomic_store_n(&region.units, bytes / block_alignment, __ATOMIC_RELEASE);
-  __atomic_store_n(&region.bytes, bytes, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&units, wanted / block_alignment, __ATOMIC_RELEASE);
+  __atomic_store_n(&bytes, wanted, __ATOMIC_SEQ_CST);
   // Once the new end is known: who asks for the other kind of pages meanwhile does so up to the end that it knows.
   const auto ask_for = [&](bool huge) {
-    (huge ? base::advise_huge_pages : base::advise_small_pages)(end, bytes - before);
+    (huge ? base::advise_huge_pages : base::advise_small_pages)(end, wanted - before);
   };
-  const bool huge = settings.asks_for_huge_pages();
+  const bool huge = asks_for_huge_pages.load(std::memory_order_seq_cst);
   ask_for(huge);
-  if (settings.asks_for_huge_pages() != huge) {
+  if (asks_for_huge_pages.load(std::memory_order_seq_cst) != huge) {
     ask_for(!huge);
   }
   return true;
 }
 
-// What is populated at once is two chunks at most, of whose slices, 257 where they begin within one, 64 are described
-// by a page of the longest entries.
-constexpr std::size_t most_table_pages = 2 * chunk_bytes / slice_bytes / (page_bytes / sizeof(Slab)) + 1;
-
-// One write a page of the entries [first, first + count). The entries are the caller's, so nobody else writes them.
-template <class Entry>
-void populate_entries(Entry* table, std::size_t first, std::size_t count) {
-  constexpr std::size_t entries_per_page = page_bytes / sizeof(Entry);
-  Bound<Loop::table_pages> table_pages(most_table_pages);
-  for (std::size_t entry = first; entry < first + count; entry += entries_per_page) {
-    table_pages.turn();
-    touch_without_change(&table[entry]);
-  }
-  touch_without_change(&table[first + count - 1]);
-}
-
-// Lays the heap table, the tables and the region out, in this order, so that the region's end lies nearest to what the
-// system maps for others, with `room_above` bytes between them. Nothing is mapped yet.
-bool lay_out(std::size_t bytes, std::size_t room_above) {
-  const auto rounded = [](std::size_t size) {
-    return (size + large_table_step - 1) / large_table_step * large_table_step;
-  };
-  const std::size_t alignment = bytes >= 16 * largest_alignment ? largest_alignment : chunk_bytes;
-  std::size_t before = heap_table_bytes;
+// Lays the further table, the tables and the region out, in this order, so that the region's end lies nearest to what
+// the system maps for others, with `room_above` bytes between them. Nothing is mapped yet.
+bool Region::lay_out(std::size_t most, std::size_t bytes_beside, std::size_t room_above) {
+  const std::size_t aligned = most >= 16 * largest_alignment ? largest_alignment : chunk_bytes;
+  std::size_t before = bytes_beside;
   for (const Table& table : tables) {
-    before += rounded((bytes >> slice_shift) * table.bytes_per_slice);
+    before += rounded((most >> slice_shift) * table.bytes_per_slice);
   }
-  before = (before + alignment - 1) & ~(alignment - 1);
-  auto* place = static_cast<char*>(base::find_free_space(before + bytes + room_above, alignment));
-  if (place == nullptr) {
+  before = (before + aligned - 1) & ~(aligned - 1);
+  auto* at = static_cast<char*>(base::find_free_space(before + most + room_above, aligned));
+  if (at == nullptr) {
     return false;
   }
-  region.base = place + before;
-  region.most_bytes = bytes;
-  region.alignment = alignment;
-  region.heaps = place;
-  place += heap_table_bytes;
+  base = at + before;
+  most_bytes = most;
+  alignment = aligned;
+  beside = at;
+  at += bytes_beside;
   for (Table& table : tables) {
-    table.window = {place, 0};
-    place += rounded((bytes >> slice_shift) * table.bytes_per_slice);
+    table.base = at;
+    at += rounded((most >> slice_shift) * table.bytes_per_slice);
   }
+  pages = reinterpret_cast<PageTag*>(tables[0].base);
   return true;
 }
 
-void forget_layout() {
-  for (Table& table : tables) {
-    if (table.window.mapped != 0) {
-      base::release_pages(table.window.base, table.window.mapped);
-      table.window.mapped = 0;
-    }
-  }
-}
-
-// Whether the region began without a limit: then room stays beside it from its first growth on.
-constinit bool began_without_limit = false;
-
-bool map_first(bool small) {
+bool Region::map_first(bool small) {
   began_without_limit =
       !base::address_space_is_limited() && map_up_to(small ? chunk_bytes : least_growth, large_table_step);
   return began_without_limit || map_up_to(chunk_bytes, small_table_step);
 }
 
-}  // namespace
-
-bool reserve_region(bool small) {
-  if (region.mapped() != 0) {
-    return true;
-  }
+bool Region::reserve(std::size_t most, std::size_t bytes_beside, bool small) {
   // Where the largest region has no place, one with less room above or a smaller one may have.
   constexpr std::size_t least_place = std::size_t{1} << 30;
-  std::size_t bytes = largest_region;
   std::size_t room_above = most_room_above;
-  while (!lay_out(bytes, room_above) || !map_first(small)) {
-    forget_layout();
-    if (room_above > bytes) {
+  while (!lay_out(most, bytes_beside, room_above) || !map_first(small)) {
+    for (Table& table : tables) {
+      if (table.mapped != 0) {
+        base::release_pages(table.base, table.mapped);
+        table.mapped = 0;
+      }
+    }
+    if (room_above > most) {
       room_above /= 4;
       continue;
     }
-    bytes /= 2;
-    room_above = bytes;
-    if (bytes < least_place) {
+    most /= 2;
+    room_above = most;
+    if (most < least_place) {
       return false;
     }
   }
-  // Zero pages are valid tables: an untouched Owner, RemoteFrees, Slab or PageTag reads as all zero, which means
-  // "nothing here".
-  region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(tables[owners].window.base);
-  region.remote_frees = reinterpret_cast<RemoteFrees*>(tables[remote_frees].window.base);
-  region.slabs = reinterpret_cast<Slab*>(tables[slabs].window.base);
-  region.pages = reinterpret_cast<PageTag*>(tables[pages].window.base);
-  char* const classes = tables[class_map].window.base;
-  region.class_map = reinterpret_cast<Atomic<std::uint8_t>*>(classes);
-  region.class_map_of_zero =
-      reinterpret_cast<std::uintptr_t>(classes) - (reinterpret_cast<std::uintptr_t>(region.base) >> slice_shift);
   return true;
 }
 
-bool grow_region(std::size_t bytes) {
-  const std::size_t before = region.mapped();
-  if (bytes <= before) {
+bool Region::grow(std::size_t wanted) {
+  const std::size_t before = mapped();
+  if (wanted <= before) {
     return true;
   }
-  if (bytes > region.most_bytes) {
+  if (wanted > most_bytes) {
     return false;
   }
   const std::size_t ahead =
-      std::min(std::max(bytes, before + std::max(least_growth, before / 8 & ~(chunk_bytes - 1))), region.most_bytes);
+      std::min(std::max(wanted, before + std::max(least_growth, before / 8 & ~(chunk_bytes - 1))), most_bytes);
   // No limit is read: a program in a sandbox that allows few system calls may map, but not ask.
   return map_up_to(ahead, large_table_step, room_beside) ||
-         map_up_to(bytes, small_table_step, began_without_limit || before >= smallest_region ? room_beside : 0);
+         map_up_to(wanted, small_table_step, began_without_limit || before >= smallest_region ? room_beside : 0);
 }
 
-void populate_tables(std::uint32_t first_page, std::uint32_t pages) {
-  const std::size_t slice = first_page / pages_per_slice;
-  const std::size_t slices = (first_page + pages - 1) / pages_per_slice - slice + 1;
-  populate_entries(region.owners, slice, slices);
-  populate_entries(region.class_map, slice, slices);
-  populate_entries(region.remote_frees, slice, slices);
-  populate_entries(region.slabs, slice, slices);
-  populate_entries(region.pages, first_page, pages);
+void Region::populate_tables(std::uint32_t first_page, std::uint32_t count) const {
+  // What is populated at once is two chunks at most, with a part of a slice at both ends.
+  constexpr std::size_t most_table_bytes = (2 * chunk_bytes / slice_bytes + 1) * 64;
+  for (const Table& table : tables) {
+    char* const first = table.base + first_page * table.bytes_per_slice / pages_per_slice;
+    char* const last = table.base + ((first_page + count) * table.bytes_per_slice - 1) / pages_per_slice;
+    base::Bound<base::Loop::table_pages> table_pages(most_table_bytes / page_bytes + 1);
+    for (char* at = first; at < last; at += page_bytes) {
+      table_pages.turn();
+      touch_without_change(at);
+    }
+    touch_without_change(last);
+  }
 }
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages

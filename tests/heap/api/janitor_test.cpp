@@ -318,10 +318,10 @@ TEST(Janitor, what_was_in_work_at_a_fork_is_free_in_the_child) {
       std::this_thread::yield();
     }
   });
-  const PageRun run = process_supply.pages.allocate(100, 1, Prefer::ready, PageState::in_work);
+  const PageRun run = page_allocator.pages.allocate(100, 1, Prefer::ready, PageState::in_work);
   const pid_t child = fork();
   if (child == 0) {
-    const bool none_in_work = process_supply.pages.totals().in_work == 0;
+    const bool none_in_work = page_allocator.pages.totals().in_work == 0;
     _exit(none_in_work && by_heap_check() == nullptr ? 0 : 1);
   }
   int status = 1;
@@ -329,8 +329,8 @@ TEST(Janitor, what_was_in_work_at_a_fork_is_free_in_the_child) {
   EXPECT_EQ(status, 0);
   over = true;
   second.join();
-  EXPECT_GE(process_supply.pages.totals().in_work, 100u);  // in the parent it is still whose it was
-  process_supply.pages.free(run.first, PageState::free_dirty);
+  EXPECT_GE(page_allocator.pages.totals().in_work, 100u);  // in the parent it is still whose it was
+  page_allocator.pages.free(run.first, PageState::free_dirty);
 }
 
 TEST(Janitor, resident_memory_is_what_the_program_wrote_to_and_falls_when_it_is_given_back) {

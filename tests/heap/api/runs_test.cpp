@@ -117,7 +117,7 @@ void require_that_malloc_waits_for_pages_in_work() {
       std::this_thread::yield();
     }
     for (const PageRun& run : in_work) {
-      process_supply.pages.free(run.first, PageState::free_decommitted);
+      page_allocator.pages.free(run.first, PageState::free_decommitted);
     }
   });
   void* const block = by_malloc(size);
@@ -127,11 +127,11 @@ void require_that_malloc_waits_for_pages_in_work() {
   }
   by_free(block);
   for (const PageState state : {PageState::free_ready, PageState::free_dirty, PageState::free_decommitted}) {
-    for (PageRun run = process_supply.pages.take_free(state); run; run = process_supply.pages.take_free(state)) {
+    for (PageRun run = page_allocator.pages.take_free(state); run; run = page_allocator.pages.take_free(state)) {
       in_work.push_back(run);
     }
   }
-  require(process_supply.pages.totals().in_work >= size / page_bytes, "the freed block is not in work");
+  require(page_allocator.pages.totals().in_work >= size / page_bytes, "the freed block is not in work");
   asked = true;
   require(by_malloc(size) != nullptr, "malloc failed though its pages were only in work");
   janitor.join();

@@ -15,23 +15,23 @@
 #include <thread>
 #include <vector>
 
+#include "base/bound.hpp"
 #include "blockyard/heap.h"
 #include "heap/api/many.hpp"
 #include "heap/background/maintenance.hpp"
-#include "heap/bound.hpp"
 #include "heap/pages/page_allocator.hpp"
 
 namespace {
 
-using blockyard::heap::Loop;
-using blockyard::heap::process_supply;
+using blockyard::base::Loop;
+using blockyard::heap::page_allocator;
 
 constexpr const char* planted = "BLOCKYARD_TEST_PLANTED_TURN";
 
 // Before the heap is readied, which runs loops too.
 [[gnu::constructor(101)]] void plant() {
   if (const char* const loop = std::getenv(planted); loop != nullptr) {
-    blockyard::heap::planted_turn = static_cast<Loop>(std::atoi(loop));
+    blockyard::base::planted_turn = static_cast<Loop>(std::atoi(loop));
   }
 }
 
@@ -95,7 +95,7 @@ bool sleeps(pid_t thread) {
 
 // A thread that waits for the page lock spins for a while before it parks.
 void wait_for_the_page_lock() {
-  std::unique_lock hold(process_supply.pages.lock());
+  std::unique_lock hold(page_allocator.pages.lock());
   std::atomic<pid_t> thread{0};
   std::thread waiting([&] {
     thread = gettid();
@@ -112,7 +112,7 @@ void wait_for_the_page_lock() {
 void fork_a_child() {
   hand_blocks_over();
   using namespace blockyard::heap;
-  process_supply.pages.allocate(16, 1, Prefer::ready, PageState::in_work);
+  page_allocator.pages.allocate(16, 1, Prefer::ready, PageState::in_work);
   const pid_t child = fork();
   if (child == 0) {
     by_free(by_malloc(100));
@@ -142,8 +142,8 @@ void end_a_thread() {
 void purge() {
   using namespace blockyard::heap;
   free_all(allocated(3, std::size_t{5} << 20));
-  if (const PageRun run = process_supply.pages.take_free(PageState::free_dirty); run.length != 0) {
-    process_supply.pages.free(run.first, PageState::free_dirty);
+  if (const PageRun run = page_allocator.pages.take_free(PageState::free_dirty); run.length != 0) {
+    page_allocator.pages.free(run.first, PageState::free_dirty);
   }
 }
 
@@ -177,14 +177,14 @@ class HeapBoundsDeathTest : public testing::TestWithParam<std::size_t> {
 TEST_P(HeapBoundsDeathTest, a_turn_too_many_of_the_loop_is_reported) {
   setenv(planted, std::to_string(GetParam()).c_str(), 1);
   EXPECT_DEATH(everything(),
-               std::string("more turns of a loop than stated: ") + blockyard::heap::loop_names[GetParam()]);
+               std::string("more turns of a loop than stated: ") + blockyard::base::loop_names[GetParam()]);
   unsetenv(planted);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryLoop, HeapBoundsDeathTest,
                          testing::Range(std::size_t{0}, static_cast<std::size_t>(Loop::count)), [](const auto& one) {
                            std::string name;
-                           for (const char* at = blockyard::heap::loop_names[one.param]; *at != '\0'; ++at) {
+                           for (const char* at = blockyard::base::loop_names[one.param]; *at != '\0'; ++at) {
                              name += std::isalnum(static_cast<unsigned char>(*at)) != 0 ? *at : '_';
                            }
                            return name;

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/bound.hpp"
 #include "blockyard/heap.h"
-#include "heap/bound.hpp"
-#include "heap/injected_failure.hpp"
+#include "pages/injected_failure.hpp"
 
 // Names that the reports must show: not inlined, with symbols that the loader knows.
 #define BY_SHOWN extern "C" [[gnu::noinline, gnu::visibility("default")]]
@@ -196,7 +196,7 @@ TEST_F(CheckedHeapDeathTest, a_free_into_a_destroyed_heap_is_reported) {
 TEST_F(CheckedHeapDeathTest, a_loop_beyond_its_stated_bound_is_reported) {
   EXPECT_DEATH(
       {
-        blockyard::heap::Bound<blockyard::heap::Loop::lists_adopted> bound(2);
+        blockyard::base::Bound<blockyard::base::Loop::lists_adopted> bound(2);
         bound.turn();
         bound.turn();
         bound.turn();
@@ -246,7 +246,7 @@ TEST(CheckedHeap, a_freed_block_is_not_handed_out_again_at_once) {
 // A process that has as many mappings as it can is refused what splits one. What then can't be made accessible again
 // must not be handed out, must not be lost, and comes back once the system no longer refuses.
 TEST(CheckedHeap, a_freed_block_whose_pages_the_system_keeps_is_handed_out_only_once_it_gives_them_back) {
-  using blockyard::heap::access_is_refused;
+  using blockyard::pages::access_is_refused;
   const auto used = [] {
     by_heap_statistics now{};
     by_heap_get_statistics(&now);

@@ -1,5 +1,5 @@
 // Every way in which threads meet inside the heap, at once, with a random delay at every atomic operation
-// (heap/atomic.hpp): remote frees and their adoption, threads that come and go, arenas made and destroyed, trims,
+// (base/atomic.hpp): remote frees and their adoption, threads that come and go, arenas made and destroyed, trims,
 // frame ends and the janitor. A nanosecond's window becomes microseconds. The same program is built with
 // ThreadSanitizer too.
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ class Storm {
  private:
   void work(unsigned seed, int steps) {
     std::mt19937 random(seed);
-    by_arena* own = nullptr;
+    by_arena* arena = nullptr;
     for (int step = 0; step < steps; ++step) {
       const std::size_t size = sizeof(Note) + (random() % 40 == 0 ? random() % 80'000 : random() % 500);
       switch (random() % 100) {
@@ -80,14 +80,14 @@ class Storm {
           by_heap_frame_end(100'000);
           break;
         case 4:
-          by_arena_destroy(own);
-          own = by_arena_create();
+          by_arena_destroy(arena);
+          arena = by_arena_create();
           break;
         case 5:
         case 6:
         case 7:
-          if (own != nullptr) {
-            write_block(by_arena_alloc(own, size), size, 5);
+          if (arena != nullptr) {
+            write_block(by_arena_alloc(arena, size), size, 5);
           }
           break;
         case 8:
@@ -101,7 +101,7 @@ class Storm {
           break;
       }
     }
-    by_arena_destroy(own);
+    by_arena_destroy(arena);
   }
 
   void exchange(void* memory, std::size_t size, std::mt19937& random) {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "blockyard/heap.h"
-#include "heap/injected_failure.hpp"
 #include "heap/settings.hpp"
 #include "heap/statistics.hpp"
+#include "pages/injected_failure.hpp"
 
 namespace {
 
-using blockyard::heap::acquisitions_until_failure;
+using blockyard::pages::acquisitions_until_failure;
 
 class Script {
  public:
@@ -37,7 +37,7 @@ class Script {
       resize(blocks_[i], blocks_[i].size / 5 + 1);
     }
     std::thread([this] { keep(by_malloc(100), 100); }).join();
-    own_heap();
+    arena();
     const int saved = errno;
     errno = 0;
     if (by_heap_prefault(std::size_t{24} << 20) != 0) {
@@ -91,7 +91,7 @@ class Script {
     std::memset(moved, block.fill, size);
   }
 
-  void own_heap() {
+  void arena() {
     errno = 0;
     by_arena* const heap = by_arena_create();
     if (heap == nullptr) {

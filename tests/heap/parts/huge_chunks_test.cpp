@@ -11,9 +11,8 @@
 #include <functional>
 #include <utility>
 
-#include "heap/settings.hpp"
+#include "heap/pages/heap_region.hpp"
 #include "pages/huge_pages.hpp"
-#include "pages/region.hpp"
 
 namespace {
 
@@ -52,8 +51,8 @@ namespace {
 using namespace blockyard::heap;
 
 void ask_for(bool huge) {
-  settings.huge_pages_wait = !huge;
-  ask_for_huge_pages(huge);
+  static HugePages huge_pages(region);
+  huge_pages.allow(huge);
 }
 
 TEST(HugeChunks, a_growth_asks_for_the_pages_that_are_wanted_when_it_ends) {
@@ -63,7 +62,7 @@ TEST(HugeChunks, a_growth_asks_for_the_pages_that_are_wanted_when_it_ends) {
     watched = region.base + region.mapped();
     advised = 0;
     before_next_advice = [&] { ask_for(huge); };
-    ASSERT_TRUE(grow_region(region.mapped() + chunk_bytes));
+    ASSERT_TRUE(region.grow(region.mapped() + chunk_bytes));
     EXPECT_EQ(advised, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   }
 }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "heap/pages/heap_region.hpp"
 #include "pages/page_heap.hpp"
 #include "pages/page_lock.hpp"
 
@@ -24,7 +25,7 @@ constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
 class PageHeapTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(reserve_region(false)); }
-  static inline constinit PageHeap pages;
+  static inline constinit PageHeap pages{region};
 };
 
 using Runs = std::map<std::uint32_t, std::uint32_t>;  // first page to length
@@ -250,6 +251,39 @@ TEST(PageLock, threads_that_park_are_let_in_one_by_one_and_keep_errno) {
   }
   EXPECT_EQ(guarded, threads * rounds);
   EXPECT_TRUE(kept_errno);
+}
+
+// As the window of the block allocators has two in one region that is reserved whole.
+TEST(PageHeapOpened, two_in_one_region_keep_to_their_pages_and_merge_what_comes_back) {
+  std::vector<PageTag> tags(4'096);
+  Region region;
+  region.pages = tags.data();
+  PageHeap near(region);
+  PageHeap far(region);
+  near.open(256, 2'048);
+  far.open(2'048 + 256, 4'096);
+  std::mt19937 engine(4711);
+  for (PageHeap* const pages : {&near, &far}) {
+    Runs taken;
+    std::uint32_t sum = 0;
+    for (std::uint32_t length = 1u << engine() % 9;; length = 1u << engine() % 9) {
+      const PageRun run = pages->allocate(length, length, Prefer::decommitted, PageState::used_slab);
+      if (!run) {
+        break;
+      }
+      ASSERT_EQ(run.first % length, 0u);
+      ASSERT_GE(run.first, pages == &near ? 256u : 2'304u);
+      ASSERT_LE(run.first + length, pages == &near ? 2'048u : 4'096u);
+      ASSERT_TRUE(add(taken, run));
+      sum += length;
+    }
+    EXPECT_GT(sum, 1'000u);
+    for (const auto& [first, length] : taken) {
+      pages->free(first, PageState::free_decommitted);
+    }
+    EXPECT_EQ(pages->check(), nullptr);
+    EXPECT_TRUE(pages->allocate(1'024, 1'024, Prefer::decommitted, PageState::used_slab));
+  }
 }
 
 }  // namespace

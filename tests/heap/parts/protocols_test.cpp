@@ -17,6 +17,7 @@
 namespace {
 
 using namespace blockyard::heap;
+using namespace blockyard::pages;
 using blockyard::base::PendingStack;
 using blockyard::base::RemoteBatch;
 using blockyard::base::RemoteList;
@@ -93,25 +94,25 @@ TEST(HeapProtocols, the_check_of_the_ready_stack_finds_a_forgotten_release) {
   EXPECT_NE(Explorer(3).explore(ready_stack<AtomicsWithoutRelease>).violation, "");
 }
 
-// With a planted bug: who takes looks whether a place is full, but does not claim it.
+// With a planted bug: who takes looks whether a slot is full, but does not claim it.
 template <class Atomics>
 struct RingWithoutClaim : MagazineRing<Atomics> {
   template <class TurnOf, class Use>
   static bool take(typename MagazineRing<Atomics>::Word& taken, unsigned shift, TurnOf&& turn_of, Use&& use) {
     const std::uint64_t at = taken.load(std::memory_order_relaxed);
-    auto& turn = turn_of(MagazineRing<Atomics>::place(at, shift));
+    auto& turn = turn_of(MagazineRing<Atomics>::slot(at, shift));
     const std::uint64_t seen = turn.load(std::memory_order_acquire);
     if (seen != (at >> shift) * 2 + 1) {
       return false;
     }
     taken.store(at + 1, std::memory_order_relaxed);
-    use(MagazineRing<Atomics>::place(at, shift));
+    use(MagazineRing<Atomics>::slot(at, shift));
     turn.store(seen + 1, std::memory_order_release);
     return true;
   }
 };
 
-// The depot: threads hand magazines on through two places. What was put into one comes out of it once, and nothing
+// The depot: threads hand magazines on through two slots. What was put into one comes out of it once, and nothing
 // stays behind.
 template <class Atomics, template <class> class Tested = MagazineRing>
 Explorer::Program depot() {
@@ -120,28 +121,28 @@ Explorer::Program depot() {
     unsigned shift = 1;
     Word given, taken;
     std::array<Word, 2> turns;
-    std::array<Plain<int>, 2> contents;  // of a place: 0 while it is empty
+    std::array<Plain<int>, 2> contents;  // of a slot: 0 while it is empty
     int put = 0;
     std::set<int> came;
 
     auto turn() {
-      return [this](std::uint64_t place) -> Word& { return turns[place]; };
+      return [this](std::uint64_t slot) -> Word& { return turns[slot]; };
     }
     bool give() {
-      return Tested<Atomics>::give(given, shift, turn(), [this](std::uint64_t place) {
-        if (contents[place].read() != 0) {
+      return Tested<Atomics>::give(given, shift, turn(), [this](std::uint64_t slot) {
+        if (contents[slot].read() != 0) {
           throw Violation("a full magazine was filled again");
         }
-        contents[place].write(++put);
+        contents[slot].write(++put);
       });
     }
     bool take() {
-      return Tested<Atomics>::take(taken, shift, turn(), [this](std::uint64_t place) {
-        const int what = contents[place].read();
+      return Tested<Atomics>::take(taken, shift, turn(), [this](std::uint64_t slot) {
+        const int what = contents[slot].read();
         if (what == 0) {
           throw Violation("a magazine was taken before its blocks were visible, or twice");
         }
-        contents[place].write(0);
+        contents[slot].write(0);
         came.insert(what);
       });
     }
@@ -164,7 +165,7 @@ Explorer::Program depot() {
               throw Violation("a full magazine was lost");
             }
             if (!state->give() || !state->give() || state->give()) {
-              throw Violation("a place was lost");
+              throw Violation("a slot was lost");
             }
           }};
 }
@@ -185,21 +186,21 @@ TEST(HeapProtocols, the_check_of_the_depot_finds_a_magazine_that_nobody_claimed)
   EXPECT_NE(Explorer(2).explore([] { return depot<ModelAtomics, RingWithoutClaim>(); }).violation, "");
 }
 
-// A fork takes a thread away while it fills a place, or empties one: the child loses what that thread had, no more.
+// A fork takes a thread away while it fills a slot, or empties one: the child loses what that thread had, no more.
 class RingAfterFork : public ::testing::Test {
  protected:
   static constexpr unsigned shift = 2;
   using Ring = MagazineRing<>;
 
   auto turn() {
-    return [this](std::uint64_t place) -> Ring::Word& { return turns_[place]; };
+    return [this](std::uint64_t slot) -> Ring::Word& { return turns_[slot]; };
   }
   bool give(int what) {
-    return Ring::give(given_, shift, turn(), [&](std::uint64_t place) { contents_[place] = what; });
+    return Ring::give(given_, shift, turn(), [&](std::uint64_t slot) { contents_[slot] = what; });
   }
   std::vector<int> take_all() {
     std::vector<int> all;
-    while (Ring::take(taken_, shift, turn(), [&](std::uint64_t place) { all.push_back(contents_[place]); })) {
+    while (Ring::take(taken_, shift, turn(), [&](std::uint64_t slot) { all.push_back(contents_[slot]); })) {
     }
     return all;
   }
@@ -207,7 +208,7 @@ class RingAfterFork : public ::testing::Test {
     Ring::mend(given_, taken_, shift, turn(),
                [this](std::uint64_t from, std::uint64_t to) { contents_[to] = contents_[from]; });
   }
-  // As many as there are places, round twice.
+  // As many as there are slots, round twice.
   void expect_whole() {
     for (int round = 0; round < 2; ++round) {
       for (int each = 1; each <= 4; ++each) {
@@ -227,7 +228,7 @@ class RingAfterFork : public ::testing::Test {
 TEST_F(RingAfterFork, a_magazine_that_was_being_filled_is_lost_and_the_others_are_not) {
   give(1);
   give(2);
-  take_all();  // so that the places do not begin at the first
+  take_all();  // so that the slots do not begin at the first
   give(3);
   given_.store(given_.load() + 1);  // claimed, and never filled
   give(5);
@@ -249,13 +250,13 @@ TEST_F(RingAfterFork, a_magazine_that_was_being_taken_is_lost_and_the_others_are
   expect_whole();
 }
 
-// A signal handler forks while it interrupts the one who fills a place, and returns in the child: what goes on there
-// after the ring was mended may be lost, but nobody looks for a place for ever.
+// A signal handler forks while it interrupts the one who fills a slot, and returns in the child: what goes on there
+// after the ring was mended may be lost, but nobody looks for a slot for ever.
 TEST_F(RingAfterFork, who_goes_on_in_the_child_where_a_handler_forked_keeps_nobody_waiting) {
   give(1);
-  EXPECT_TRUE(Ring::give(given_, shift, turn(), [&](std::uint64_t place) {
+  EXPECT_TRUE(Ring::give(given_, shift, turn(), [&](std::uint64_t slot) {
     mend();
-    contents_[place] = 2;
+    contents_[slot] = 2;
   }));
   give(3);
   take_all();

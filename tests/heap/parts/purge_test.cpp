@@ -3,25 +3,29 @@
 
 #include <cstdint>
 
-#include "heap/settings.hpp"
+#include "heap/pages/heap_region.hpp"
 #include "pages/purge.hpp"
 
 namespace {
 
 using namespace blockyard::heap;
 
+constinit PageHeap pages(region);
+constinit HugePages huge_pages(region);
+constexpr std::uint64_t purge_ms = 500;
+constexpr std::uint16_t purge_ticks = purge_ms / 16;
 constexpr std::uint64_t reserve = 1'024;
 constexpr std::uint64_t used = 10'000;  // so little that the reserve is what is kept
 
 // A second of rounds each 16 ms, in which so much is free.
-void pass_a_second(Purging& purging, std::uint16_t& tick, std::uint64_t free) {
+void pass_a_second(Purge& purging, std::uint16_t& tick, std::uint64_t free) {
   for (int round = 0; round < 62; ++round) {
-    purging.follow(++tick, {free, free}, reserve);
+    purging.follow(++tick, {free, free}, reserve, purge_ticks);
   }
 }
 
 TEST(HeapPurging, what_was_free_all_the_time_goes_back_but_for_the_reserve) {
-  Purging purging;
+  Purge purging(pages, huge_pages);
   std::uint16_t tick = 0;
   pass_a_second(purging, tick, 5'000);
   EXPECT_EQ(purging.surplus(used, reserve), 5'000 - reserve);
@@ -29,12 +33,12 @@ TEST(HeapPurging, what_was_free_all_the_time_goes_back_but_for_the_reserve) {
 }
 
 TEST(HeapPurging, what_was_needed_once_stays_for_the_purge_time) {
-  Purging purging;
+  Purge purging(pages, huge_pages);
   std::uint16_t tick = 0;
   pass_a_second(purging, tick, 5'000);
   purging.note({reserve + 10, reserve});  // a burst took the rest, and gave it back
-  for (std::uint64_t ms = 16; ms + 32 < settings.purge_ms; ms += 16) {
-    purging.follow(++tick, {5'000, 5'000}, reserve);
+  for (std::uint64_t ms = 16; ms + 32 < purge_ms; ms += 16) {
+    purging.follow(++tick, {5'000, 5'000}, reserve, purge_ticks);
     EXPECT_LE(purging.surplus(used, reserve), 10u);
   }
   pass_a_second(purging, tick, 5'000);
@@ -42,16 +46,16 @@ TEST(HeapPurging, what_was_needed_once_stays_for_the_purge_time) {
 }
 
 TEST(HeapPurging, nothing_goes_back_before_the_purge_time_is_over) {
-  Purging purging;
+  Purge purging(pages, huge_pages);
   std::uint16_t tick = 0;
-  for (std::uint64_t ms = 16; ms < settings.purge_ms; ms += 16) {
-    purging.follow(++tick, {5'000, 5'000}, reserve);
+  for (std::uint64_t ms = 16; ms < purge_ms; ms += 16) {
+    purging.follow(++tick, {5'000, 5'000}, reserve, purge_ticks);
     EXPECT_EQ(purging.surplus(used, reserve), 0u);
   }
 }
 
 TEST(HeapPurging, an_eighth_of_much_that_is_in_use_stays_free) {
-  Purging purging;
+  Purge purging(pages, huge_pages);
   std::uint16_t tick = 0;
   pass_a_second(purging, tick, 50'000);
   const std::uint64_t gib = (std::uint64_t{1} << 30) / page_bytes;
@@ -59,7 +63,7 @@ TEST(HeapPurging, an_eighth_of_much_that_is_in_use_stays_free) {
 }
 
 TEST(HeapPurging, no_more_stays_than_is_allowed_where_memory_is_scarce) {
-  Purging purging;
+  Purge purging(pages, huge_pages);
   std::uint16_t tick = 0;
   pass_a_second(purging, tick, 50'000);
   const std::uint64_t gib = (std::uint64_t{1} << 30) / page_bytes;
@@ -67,7 +71,7 @@ TEST(HeapPurging, no_more_stays_than_is_allowed_where_memory_is_scarce) {
 }
 
 TEST(HeapPurging, the_tick_may_wrap) {
-  Purging purging;
+  Purge purging(pages, huge_pages);
   std::uint16_t tick = 65'500;
   pass_a_second(purging, tick, 5'000);
   pass_a_second(purging, tick, 3'000);

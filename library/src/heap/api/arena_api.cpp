@@ -33,17 +33,17 @@ void* allocate(ThreadHeap* arena, std::size_t size, std::size_t alignment, bool*
     return nullptr;
   }
   if (size > small_limit) {
-    process_supply.prefetch(size);
-    look_after_janitor();
-    return allocate_run(size, alignment, zeroed, arena);
+    page_allocator.prefetch(size);
+    tend_background_thread();
+    return take_run(size, alignment, zeroed, arena);
   }
   const unsigned size_class = class_of(size);
-  void* const block = allocate_small(arena, cache_place(size_class));
+  void* const block = from_cache(arena, CacheSlot::of_class(size_class));
   if (block != nullptr) {
     return block;
   }
-  look_after_janitor();
-  return allocate_slow(arena, size_class);
+  tend_background_thread();
+  return refill_and_take(arena, size_class);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ void by_arena_free(by_arena* arena, void* block) {
   ThreadHeap* const heap = heap_of(arena);
   if (region.contains(block)) {
     if (const Owner owner = region.owner_of(region.slice_of(block)); owner.heap() == heap->index) {
-      free_small(heap, block, cache_place(owner.size_class()));
+      free_small(heap, block, CacheSlot::of_class(owner.size_class()));
       return;
     }
   }

@@ -7,10 +7,9 @@
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
+#include "heap/front/slabs.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
-#include "heap/transfer/remote_frees.hpp"
-#include "pages/huge_pages.hpp"
 
 using namespace blockyard::heap;
 
@@ -28,11 +27,10 @@ int by_heap_set(by_heap_setting setting, uint64_t value) {
   }
   set_setting(which, value);
   if (setting == BY_HEAP_HUGE_PAGES) {
-    settings.huge_pages_wait = false;
-    ask_for_huge_pages(value != 0);
+    page_allocator.huge_pages.allow(value != 0);
   }
-  wake_janitor();
-  look_after_janitor();
+  background.wake();
+  tend_background_thread();
   return 0;
 }
 
@@ -43,14 +41,14 @@ uint64_t by_heap_get(by_heap_setting setting) {
 void by_heap_reserve(size_t bytes) {
   // More than there is would be populated until the system ends the process.
   if (initialise() && bytes <= std::min(region.most_bytes, blockyard::base::memory_of_machine())) {
-    process_supply.demand.keep_ready(bytes);
-    wake_janitor();
-    look_after_janitor();
+    page_allocator.reserve_target.keep_ready(bytes);
+    background.wake();
+    tend_background_thread();
   }
 }
 
 int by_heap_prefault(size_t bytes) {
-  if (initialise() && process_supply.prefault(bytes)) {
+  if (initialise() && page_allocator.prefault(bytes)) {
     return 0;
   }
   errno = ENOMEM;
@@ -66,7 +64,7 @@ void by_heap_frame_end(uint64_t budget_ns) {
     while (adopt_pending(thread_heap, 1) != 0 && blockyard::base::program_monotonic_ns() - started < budget_ns) {
     }
   }
-  if (janitor_phase.load(std::memory_order_relaxed) != JanitorPhase::running && initialise()) {
+  if (!background.is_running() && initialise()) {
     maintenance.run(budget_ns, false);
   }
 }

@@ -17,10 +17,10 @@
 #include "heap/front/slabs.hpp"
 #include "heap/front/small_blocks.hpp"
 #include "heap/guard/guard.hpp"
-#include "heap/injected_failure.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
 #include "heap/transfer/remote_frees.hpp"
+#include "pages/injected_failure.hpp"
 
 using namespace blockyard::heap;
 
@@ -45,80 +45,79 @@ template <class Attempt>
 
 void* allocate(std::size_t size);
 
-[[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
+[[gnu::noinline]] void* small_slow(std::size_t size) {
   const unsigned size_class = class_of(size);
   if (size == 0 && initialise() && !settings.guard) {
     // As any small block where there is none of them left.
     void* const block = take_empty_block();
     return block != nullptr ? block : allocate(1);
   }
-  void* block = look_after_janitor() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
+  void* block = tend_background_thread() ? from_cache(thread_heap, CacheSlot::of_class(size_class)) : nullptr;
   if (block == nullptr && thread_heap != &empty_heap) [[likely]] {
-    block = allocate_slow(thread_heap, size_class);
+    block = refill_and_take(thread_heap, size_class);
   } else if (block == nullptr && initialise()) {
-    block = settings.guard ? guard::allocate(size, block_alignment, nullptr) : allocate_slow(thread_heap, size_class);
+    block = settings.guard ? guard::allocate(size, block_alignment, nullptr) : refill_and_take(thread_heap, size_class);
   }
   return block != nullptr ? block : at_limit([=] {
-    return settings.guard ? guard::allocate(size, block_alignment, nullptr) : allocate_slow(thread_heap, size_class);
+    return settings.guard ? guard::allocate(size, block_alignment, nullptr) : refill_and_take(thread_heap, size_class);
   });
 }
 
 // Every small allocation comes here while the guard is on.
-[[gnu::noinline]] void* allocate_uncached(std::size_t size) {
-  return guard::is_on.load(std::memory_order_acquire) ? guard::allocate_cached(size, allocate_small_slow)
-                                                      : allocate_small_slow(size);
+[[gnu::noinline]] void* small_uncached(std::size_t size) {
+  return guard::is_on.load(std::memory_order_acquire) ? guard::allocate_cached(size, small_slow) : small_slow(size);
 }
 
-// The plain case of allocate_small_slow: a block that this thread freed, out of the current slab. It keeps no stack
-// frame and calls nothing, so that who allocates more than is cached pays little.
-[[gnu::noinline]] void* allocate_freed(std::size_t size, ThreadHeap* heap, std::size_t place) {
-  Slab* const slab = heap->bins[class_at(place)].current;
+// The plain case of small_slow: a block that this thread freed, out of the current slab. It keeps no stack frame and
+// calls nothing: a program that allocates more blocks in a row than are cached comes here with each.
+[[gnu::noinline]] void* small_from_slab(std::size_t size, ThreadHeap* heap, CacheSlot slot) {
+  Slab* const slab = heap->bins[slot.size_class()].current;
   void* const block = slab->free;
-  if (block != slab->limit && heap->entry_at(place).past == 0) [[likely]] {
+  if (block != slab->limit && heap->past(slot) == 0) [[likely]] {
     if (const std::uintptr_t next = decoded(block, slab->key); is_link(slab, next)) [[likely]] {
       take_first_freed(slab, next);
       ++slab->used;
       return block;
     }
   }
-  return allocate_uncached(size);
+  return small_uncached(size);
 }
 
-[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {
+[[gnu::noinline]] void* large(std::size_t size, std::size_t alignment, bool* zeroed) {
   if (size > PTRDIFF_MAX || !initialise()) {
     return exhausted();
   }
-  process_supply.prefetch(size);
+  page_allocator.prefetch(size);
   if (alignment <= page_bytes && !settings.guard) {
     if (void* const block = take_cached_run(size); block != nullptr) {
       return block;
     }
   }
-  look_after_janitor();
+  tend_background_thread();
   const auto attempt = [=] {
-    return settings.guard ? guard::allocate(size, alignment, zeroed) : allocate_run(size, alignment, zeroed, nullptr);
+    return settings.guard ? guard::allocate(size, alignment, zeroed) : take_run(size, alignment, zeroed, nullptr);
   };
   void* const block = attempt();
   return block != nullptr ? block : at_limit(attempt);
 }
 
-[[gnu::always_inline]] inline void* allocate_at(std::size_t size, std::size_t place) {
+[[gnu::always_inline]] inline void* small(std::size_t size, CacheSlot slot) {
   ThreadHeap* const heap = thread_heap;
-  if (void* const block = allocate_small(heap, place); block != nullptr) [[likely]] {
+  if (void* const block = from_cache(heap, slot); block != nullptr) [[likely]] {
     return block;
   }
-  return allocate_freed(size, heap, place);
+  return small_from_slab(size, heap, slot);
 }
 
 [[gnu::always_inline]] inline void* allocate(std::size_t size) {
   // Nine of ten allocations are of these sizes: no comparison, no jump more for them.
   if (size <= looked_up_limit) [[likely]] {
-    return allocate_at(size, place_table[(size + 15) / 16]);
+    return small(size, CacheSlot::of_size(size));
   }
   if (size <= small_limit) [[likely]] {
-    return allocate_at(size, cache_place(class_of(size)));
+    return small(size, CacheSlot::of_class(class_of(size)));
   }
-  return allocate_large(size, block_alignment, nullptr);
+  return large(size, block_alignment, nullptr);
 }
 
 // Frees that are not the plain case: an arena's block, whole pages, null, or a pointer that is not ours.
@@ -145,16 +144,16 @@ void* allocate(std::size_t size);
     return;
   }
   free_run(block);
-  look_after_janitor();
+  tend_background_thread();
 }
 
 [[gnu::always_inline]] inline void deallocate(void* block) {
   if (check_range ? region.contains_aligned(block) : block != nullptr) [[likely]] {
     // Another thread's block is as good as one's own: caching it takes no atomic operation, and it is handed out again
     // while its line is warm. To its slab it stays in use.
-    if (const std::size_t place = region.cache_place_at(block); place != 0) [[likely]] {
+    if (const CacheSlot slot = region.cache_slot_of(block)) [[likely]] {
       ThreadHeap* const heap = thread_heap;
-      free_small(heap, block, place);
+      free_small(heap, block, slot);
       return;
     }
   }
@@ -182,7 +181,7 @@ std::size_t usable(const void* block) {
     if (check_begin && !is_multiple(distance, class_inverse(size_class))) {
       report_fault("size asked of a pointer into the middle of a block", block);
     }
-    if (check_last_freed && thread_heap->entry_at(cache_place(size_class)).newest == block) {
+    if (check_last_freed && thread_heap->newest(CacheSlot::of_class(size_class)) == block) {
       report_fault("size asked of a block that was freed already", block);
     }
     return class_bytes(size_class);
@@ -204,7 +203,7 @@ std::size_t usable(const void* block) {
       return nullptr;
     }
     errno = error;
-    return block;  // it fits where it lies, perhaps with what the janitor had
+    return block;  // it fits where it lies, perhaps with what the background thread had
   }
   std::memcpy(moved, block, room < size ? room : size);
   deallocate(block);
@@ -235,7 +234,7 @@ void* by_calloc(size_t count, size_t size) {
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
   bool zeroed = false;
-  void* const block = allocate_large(bytes, block_alignment, &zeroed);
+  void* const block = large(bytes, block_alignment, &zeroed);
   if (block != nullptr && !zeroed) {
     clear_run(block, bytes);
   }
@@ -272,7 +271,7 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
   if (size > PTRDIFF_MAX - alignment) {
     return exhausted();
   }
-  return allocate_large(size > small_limit || settings.guard ? size : small_limit + 1, alignment, nullptr);
+  return large(size > small_limit || settings.guard ? size : small_limit + 1, alignment, nullptr);
 }
 
 size_t by_usable_size(const void* block) { return usable(block); }

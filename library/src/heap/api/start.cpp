@@ -48,18 +48,18 @@ constinit Atomic<int> start_phase{untouched};
 
 // Runs after C++ thread_local destructors. A later destructor may still allocate: the thread then enters again, and
 // this runs once more.
-void on_thread_exit(void*) { process_heaps.leave_thread(process_supply.tick.load(std::memory_order_relaxed)); }
+void on_thread_exit(void*) { process_heaps.leave_thread(page_allocator.tick.load(std::memory_order_relaxed)); }
 
 void before_fork() {
   maintenance.sweep_lock.lock();
-  process_supply.pages.lock().lock();
+  page_allocator.pages.lock().lock();
 }
 void after_fork_in_parent() {
-  process_supply.pages.lock().unlock();
+  page_allocator.pages.lock().unlock();
   maintenance.sweep_lock.unlock();
 }
 void after_fork_in_child() {
-  process_supply.pages.lock().unlock_in_child();
+  page_allocator.pages.lock().unlock_in_child();
   maintenance.sweep_lock.unlock();
   process_depot.mend_in_child();
   maintenance.forget();
@@ -74,12 +74,7 @@ void after_fork_in_child() {
     guard::start_trap();
   }
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
-  allow_janitor(
-      {.round = [](std::uint64_t budget_ns) { return maintenance.run(budget_ns, true); },
-       .give_back = [] { return maintenance.give_back_a_chunk(); },
-       .is_waited_for =
-           [] { return process_supply.pages.lock().is_waited_for() || maintenance.sweep_lock.is_waited_for(); },
-       .forget = [] { maintenance.forget_later(); }});
+  allow_background_thread();
 }
 
 // What no call has met: a block freed twice that is still cached, one in quarantine that was written to.
@@ -110,7 +105,7 @@ bool initialise() {
     read_settings();
     link_key = secret();
     const bool small = begins_small && !settings.reserve_is_set;
-    settings.huge_pages_wait = small;
+    page_allocator.huge_pages.allow_from_start(settings.huge_pages != 0, small);
     const bool done = reserve_region(small) && process_heaps.reserve(on_thread_exit);
     if (done && settings.guard && !guard::start()) {
       settings.guard = false;
@@ -118,10 +113,10 @@ bool initialise() {
     }
     if (done) {
       if (small) {
-        process_supply.demand.begin_small();
+        page_allocator.reserve_target.begin_small();
       } else {
         process_depot.populate();
-        process_supply.make_first_reserve();
+        page_allocator.make_first_reserve();
       }
     }
     guard::is_on.store(done && settings.guard, std::memory_order_release);

@@ -20,15 +20,15 @@ using namespace blockyard::heap;
 
 namespace {
 
-// Slabs that stand ready are used pages that nobody uses. The janitor takes the pages first and counts the slab then,
-// or gives a slab back the other way round: where the count was the same before and after, at most one slab is in
-// between.
+// Slabs that stand ready are used pages that nobody uses. The background thread takes the pages first and counts the
+// slab then, or gives a slab back the other way round: where the count was the same before and after, at most one slab
+// is in between.
 std::pair<PageHeap::Totals, std::uint64_t> totals_and_ready_slab_bytes() {
   PageHeap::Totals totals;
-  std::uint64_t before = process_supply.ready_slabs.pages();
+  std::uint64_t before = page_allocator.ready_slabs.pages();
   for (int tries = 0; tries < 16; ++tries) {
-    totals = process_supply.pages.totals();
-    const std::uint64_t after = process_supply.ready_slabs.pages();
+    totals = page_allocator.pages.totals();
+    const std::uint64_t after = page_allocator.ready_slabs.pages();
     if (after == before) {
       break;
     }
@@ -47,16 +47,16 @@ void by_heap_get_statistics(by_heap_statistics* statistics) {
     return;
   }
   const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
-  const Counts& counts = process_supply.counts;
+  const Counts& counts = page_allocator.counts;
   statistics->ready_misses_small = read(counts.ready_misses_slab);
   statistics->ready_misses_medium = read(counts.ready_misses_medium);
   statistics->large_blocks = read(counts.large_blocks);
-  statistics->populated_by_janitor = read(counts.populated_by_janitor) << page_shift;
+  statistics->populated_by_janitor = read(counts.populated_ahead) << page_shift;
   statistics->populated_by_program = read(counts.populated_by_program) << page_shift;
-  statistics->purged = read(counts.purged) << page_shift;
+  statistics->purged = page_allocator.purge.purged() << page_shift;
 
-  // So that what is used and what slabs there are is of one moment as far as the janitor goes: under this lock alone it
-  // gives back slabs of heaps that wait.
+  // So that what is used and what slabs there are is of one moment as far as the background thread goes: under this
+  // lock alone it gives back slabs of heaps that wait.
   std::unique_lock hold(maintenance.sweep_lock);
   const auto [totals, ready_slabs] = totals_and_ready_slab_bytes();
   statistics->ready = (totals.ready << page_shift) + ready_slabs;
@@ -94,7 +94,7 @@ const char* by_heap_check(void) {
   if (!initialise()) {
     return "the heap could not be readied: no address space";
   }
-  const char* broken = process_supply.pages.check();
+  const char* broken = page_allocator.pages.check();
   const auto first = [&](const char* found) { broken = broken != nullptr ? broken : found; };
   const std::lock_guard hold(maintenance.sweep_lock);
   process_heaps.for_each([&](const ThreadHeap* heap) { first(broken == nullptr ? check(heap) : nullptr); });

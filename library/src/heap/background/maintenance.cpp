@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "base/pages.hpp"
-#include "heap/background/background_thread.hpp"
+#include "heap/background/wakeup.hpp"
 #include "heap/front/heap_contents.hpp"
+#include "heap/front/slabs.hpp"
 #include "heap/transfer/remote_frees.hpp"
 
 namespace blockyard::heap {
@@ -17,15 +18,15 @@ constexpr std::uint32_t most_a_round = 16;  // heaps swept, and magazines draine
 
 }  // namespace
 
-constinit Maintenance maintenance{process_supply, process_heaps, process_depot};
+constinit Maintenance maintenance{page_allocator, process_heaps, process_depot};
 
 // False: another thread is at it, or this one, and a signal handler interrupted it.
 bool Maintenance::begin() {
-  if (supply_.working.exchange(true, std::memory_order_acquire)) {
+  if (allocator_.working.exchange(true, std::memory_order_acquire)) {
     return false;
   }
   if (std::exchange(forgets_later_, false)) {
-    supply_.pages.abandon_work();
+    allocator_.pages.abandon_work();
   }
   return true;
 }
@@ -35,7 +36,7 @@ Round Maintenance::run(std::uint64_t budget_ns, bool in_background) {
     return {};
   }
   const Round round = run_alone(budget_ns, in_background);
-  supply_.working.store(false, std::memory_order_release);
+  allocator_.working.store(false, std::memory_order_release);
   return round;
 }
 
@@ -44,28 +45,27 @@ bool Maintenance::give_back_a_chunk() {
     return false;
   }
   follow(base::monotonic_ns());
-  Demand& demand = supply_.demand;
-  const bool given =
-      purging_.purge_one(supply_.pages, demand.least_reserve(), demand.most_ready(), supply_.counts.purged);
-  purging_.note(supply_.pages.take_lowest());
-  demand.end_round(supply_.pages.reserve_pages(), supply_.ready_slabs.pages());
-  supply_.working.store(false, std::memory_order_release);
+  ReserveTarget& reserve_target = allocator_.reserve_target;
+  const bool given = allocator_.purge.purge_one(reserve_target.least_pages(), reserve_target.most_ready());
+  allocator_.purge.note(allocator_.pages.take_lowest());
+  reserve_target.end_round(allocator_.pages.reserve_pages(), allocator_.ready_slabs.pages());
+  allocator_.working.store(false, std::memory_order_release);
   return given;
 }
 
 void Maintenance::forget() {
-  supply_.working.store(false, std::memory_order_relaxed);
-  supply_.pages.abandon_work();
+  allocator_.working.store(false, std::memory_order_relaxed);
+  allocator_.pages.abandon_work();
 }
 
 void Maintenance::forget_later() {
-  supply_.pages.lock().forget_waiting();
+  allocator_.pages.lock().forget_waiting();
   sweep_lock.forget_waiting();
   if (std::exchange(is_sweeping_, false)) {
     sweep_lock.unlock_in_child();
   }
   forgets_later_ = true;
-  supply_.working.store(false, std::memory_order_relaxed);
+  allocator_.working.store(false, std::memory_order_relaxed);
 }
 
 // What stands ready must not be what takes a control group to its limit. An eighth of what the group has left may, free
@@ -73,61 +73,62 @@ void Maintenance::forget_later() {
 void Maintenance::look_at_limits(std::uint16_t tick) {
   constexpr std::uint16_t ticks_between = 32;  // half a second
   constexpr unsigned high_pressure = 10;       // percent of the time
-  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between || is_in_sandbox()) {
+  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between || background.in_sandbox()) {
     return;
   }
   looked_at_ = tick;
   const base::MemoryRoom room = base::memory_room(memory_root.load(std::memory_order_relaxed));
-  const PageHeap::Totals now = supply_.pages.totals();
+  const PageHeap::Totals now = allocator_.pages.totals();
   std::uint64_t most = ((room.bytes >> page_shift) + now.ready + now.dirty) / 8;
   if (room.pressure >= high_pressure) {
     most = std::min<std::uint64_t>(most, PageHeap::reserve_run);
   }
-  supply_.demand.keep_at_most(most);
+  allocator_.reserve_target.keep_at_most(most);
 }
 
 // What the program did since the last round; returns the tick.
 std::uint16_t Maintenance::follow(std::uint64_t now_ns) {
-  constexpr std::uint64_t tick_ns = 16'000'000;
+  constexpr std::uint64_t tick_ns = tick_ms * 1'000'000;
   const auto tick = static_cast<std::uint16_t>(now_ns / tick_ns);
-  supply_.tick.store(tick, std::memory_order_relaxed);
-  const PageHeap::Lowest lowest = supply_.pages.take_lowest();
-  supply_.demand.follow({.now_ns = now_ns,
-                         .tick = tick,
-                         .taken = supply_.taken(),
-                         .missed = supply_.counts.populated_by_program.load(std::memory_order_relaxed),
-                         .lowest_reserve = lowest.reserve,
-                         .ready_slabs = supply_.ready_slabs.pages()});
-  purging_.follow(tick, lowest, supply_.demand.reserve_target());
+  allocator_.tick.store(tick, std::memory_order_relaxed);
+  const PageHeap::Lowest lowest = allocator_.pages.take_lowest();
+  allocator_.reserve_target.follow({.now_ns = now_ns,
+                                    .tick = tick,
+                                    .taken = allocator_.taken(),
+                                    .missed = allocator_.counts.populated_by_program.load(std::memory_order_relaxed),
+                                    .lowest_reserve = lowest.reserve,
+                                    .ready_slabs = allocator_.ready_slabs.pages()});
+  allocator_.purge.follow(tick, lowest, allocator_.reserve_target.pages(), settings.purge_ticks());
   return tick;
 }
 
 Round Maintenance::run_alone(std::uint64_t budget_ns, bool in_background) {
-  PageHeap& pages = supply_.pages;
-  ReadySlabs& ready_slabs = supply_.ready_slabs;
-  Demand& demand = supply_.demand;
+  PageHeap& pages = allocator_.pages;
+  ReadySlabs& ready_slabs = allocator_.ready_slabs;
+  ReserveTarget& reserve_target = allocator_.reserve_target;
   const auto now_ns = in_background ? base::monotonic_ns : base::program_monotonic_ns;
   const std::uint64_t started = now_ns();
   const auto within_budget = [&] { return now_ns() - started < budget_ns; };
   const std::uint16_t tick = follow(started);
   look_at_limits(tick);
   // Where addresses are short, free runs must not be cut up by what is made ready: one block may need them all.
-  bool exhausted =
-      supply_.reserve_pages() < demand.reserve_target() && !is_in_sandbox() && base::address_space_is_limited();
-  while (!exhausted && supply_.reserve_pages() < demand.reserve_target() && within_budget()) {
-    exhausted = !supply_.populate_chunk(
-        purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0, in_background);
+  bool exhausted = allocator_.reserve_pages() < reserve_target.pages() && !background.in_sandbox() &&
+                   base::address_space_is_limited();
+  while (!exhausted && allocator_.reserve_pages() < reserve_target.pages() && within_budget()) {
+    exhausted = !allocator_.populate_chunk(
+        allocator_.purge.surplus(pages.totals().used, reserve_target.least_pages(), reserve_target.most_ready()) != 0,
+        in_background);
   }
-  demand.set_exhausted(exhausted);
+  reserve_target.set_exhausted(exhausted);
   // What is cut comes out of the reserve: where that is small, half of it at most.
-  const std::uint64_t most_cut = demand.began_small() ? demand.reserve_target() / 2 : ~std::uint64_t{0};
+  const std::uint64_t most_cut = reserve_target.began_small() ? reserve_target.pages() / 2 : ~std::uint64_t{0};
   for (const std::uint32_t slices : ReadySlabs::lengths) {
-    while (demand.reserve_target() != 0 && ready_slabs.count(slices) < ReadySlabs::target(slices) &&
-           ready_slabs.pages() < most_cut && within_budget() && supply_.cut_ready_slab(slices)) {
+    while (reserve_target.pages() != 0 && ready_slabs.count(slices) < ReadySlabs::target(slices) &&
+           ready_slabs.pages() < most_cut && within_budget() && allocator_.cut_ready_slab(slices)) {
     }
   }
-  if (demand.taken_last_round() == 0) {
-    supply_.uncut_ready_slabs(false);  // what the program gave back and stopped taking
+  if (reserve_target.taken_last_round() == 0) {
+    allocator_.uncut_ready_slabs(false);  // what the program gave back and stopped taking
   }
 
   sweep_lock.lock();
@@ -140,12 +141,12 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool in_background) {
   constexpr int most_purged = 4;
   int purged = 0;
   while (purged < most_purged && within_budget() &&
-         purging_.purge_one(pages, demand.least_reserve(), demand.most_ready(), supply_.counts.purged)) {
+         allocator_.purge.purge_one(reserve_target.least_pages(), reserve_target.most_ready())) {
     ++purged;
   }
-  purging_.note(pages.take_lowest());
-  demand.end_round(pages.reserve_pages(), ready_slabs.pages());
-  return {swept || purged != 0 || !within_budget(), demand.taken_last_round(), demand.spent()};
+  allocator_.purge.note(pages.take_lowest());
+  reserve_target.end_round(pages.reserve_pages(), ready_slabs.pages());
+  return {swept || purged != 0 || !within_budget(), reserve_target.taken_last_round(), reserve_target.spent()};
 }
 
 // Puts what waits in the depot, of at most `most` magazines, back into its slabs. One thread at a time.
@@ -155,7 +156,7 @@ bool Maintenance::drain_depot(std::uint16_t tick, bool all, std::uint32_t most) 
 
 void Maintenance::empty_depot() {
   const std::lock_guard hold(sweep_lock);
-  drain_depot(supply_.tick.load(std::memory_order_relaxed), true, magazine_count);
+  drain_depot(allocator_.tick.load(std::memory_order_relaxed), true, magazine_count);
 }
 
 // Looks after a few heaps that wait for a thread. True where some are left.
@@ -191,7 +192,7 @@ bool Maintenance::sweep(std::uint16_t tick) {
 // each frame, is never free to its slab, and may be all that a freed level has left in it. So while parked heaps have
 // slabs the depot is drained each purge time, and less often where they lose none by it.
 void Maintenance::drain_for_parked(std::uint16_t tick) {
-  const auto shortest_wait = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings.purge_ms / 16, 1'000));
+  const auto shortest_wait = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings.purge_ticks(), 1'000));
   const auto longest_wait = static_cast<std::uint16_t>(32 * shortest_wait);
   const std::uint32_t slabs = std::exchange(slabs_, 0);
   if (slabs < slabs_before_ - slabs_before_ / 8) {
@@ -207,7 +208,7 @@ void Maintenance::drain_for_parked(std::uint16_t tick) {
 }
 
 std::size_t Maintenance::trim() {
-  PageHeap& pages = supply_.pages;
+  PageHeap& pages = allocator_.pages;
   empty_depot();
   std::size_t given = 0;
   // Each turn takes a page at least; what others free meanwhile may stay.
@@ -215,7 +216,7 @@ std::size_t Maintenance::trim() {
   for (const PageState state : {PageState::free_dirty, PageState::free_ready}) {
     for (std::uint64_t left = state == PageState::free_dirty ? free.dirty : free.ready; left != 0; --left) {
       const PageRun run = pages.take_free(state);
-      if (!run || !purge_run(pages, run, supply_.counts.purged)) {
+      if (!run || !allocator_.purge.purge_run(run)) {
         break;
       }
       given += std::size_t{run.length} << page_shift;

@@ -1,6 +1,6 @@
-// What is done behind the program's back, by the janitor or at the end of a frame: memory is populated before it is
-// wanted (supply.hpp), heaps that wait for a thread are swept, since they get no slow paths that would adopt their
-// remote frees, and what nobody wants any more goes back to the operating system (purge.hpp).
+// What is done behind the program's back, by the background thread or at the end of a frame: memory is populated before
+// it is wanted (page_allocator.hpp), heaps that wait for a thread are swept, since they get no slow paths that would
+// adopt their remote frees, and what nobody wants any more goes back to the operating system (purge.hpp).
 //
 // Bound: between two steps a round reads the clock, and a step populates or gives back at most one chunk. A round
 // sweeps at most 16 heaps, adopts at most 64 remote-free lists of each, flushes one, and drains at most 16 magazines of
@@ -10,28 +10,27 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/atomic.hpp"
 #include "base/threads.hpp"
-#include "heap/atomic.hpp"
-#include "heap/background/pause.hpp"
+#include "heap/background/round_interval.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/transfer/depot.hpp"
-#include "pages/purge.hpp"
 
 namespace blockyard::heap {
 
 class Maintenance {
  public:
-  constexpr Maintenance(Supply& supply, HeapTable& heaps, Depot& depot)
-      : supply_(supply), heaps_(heaps), depot_(depot) {}
+  constexpr Maintenance(PageAllocator& supply, HeapTable& heaps, Depot& depot)
+      : allocator_(supply), heaps_(heaps), depot_(depot) {}
 
-  /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the janitor
-  /// that was switched off may be in its last round when a frame ends, or frames end on several threads.
-  /// `in_background`: it may make a trial of huge pages (huge_chunks.hpp), which no budget bounds, and reads the clock
-  /// by system calls, since no function of the program may run there.
+  /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the
+  /// background thread that was switched off may be in its last round when a frame ends, or frames end on several
+  /// threads. `in_background`: it may make a trial of huge pages (huge_pages.hpp), which no budget bounds, and reads
+  /// the clock by system calls, since no function of the program may run there.
   Round run(std::uint64_t budget_ns, bool in_background);
-  /// The part of a round that gives memory back, for a program with one thread and no janitor: a chunk at most, whether
-  /// there was one. A few system calls.
+  /// The part of a round that gives memory back, for a program with one thread and no background thread: a chunk at
+  /// most, whether there was one. A few system calls.
   bool give_back_a_chunk();
   /// In a forked child, where the thread that was at it is gone.
   void forget();
@@ -49,7 +48,7 @@ class Maintenance {
   Atomic<const char*> memory_root{""};
 
   /// Held while parked heaps are worked on, by walkers, and across a fork. Not the C library's: to that a program with
-  /// one thread has no janitor, and its locks take no atomic operation.
+  /// one thread has no background thread, and its locks take no atomic operation.
   PageLock sweep_lock;
 
  private:
@@ -62,13 +61,12 @@ class Maintenance {
   bool drain_depot(std::uint16_t tick, bool all, std::uint32_t most);
   void empty_depot();
 
-  Supply& supply_;
+  PageAllocator& allocator_;
   HeapTable& heaps_;
   Depot& depot_;
   bool is_sweeping_ = false;    // under the lock
   bool forgets_later_ = false;  // runs in work are nobody's
   // Of the thread that is at it.
-  Purging purging_;
   std::uint16_t looked_at_ = 0;     // tick
   std::uint32_t slabs_ = 0;         // of heaps that this turn of sweeping has seen
   std::uint32_t slabs_before_ = 0;  // likewise, after the turn that the depot was last drained for, or fewer since

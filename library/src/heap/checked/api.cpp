@@ -23,8 +23,8 @@
 #include "heap/checked/trap.hpp"
 #include "heap/fault.hpp"
 #include "heap/front/thread_heap.hpp"
-#include "heap/injected_failure.hpp"
-#include "pages/region.hpp"
+#include "heap/pages/heap_region.hpp"
+#include "pages/injected_failure.hpp"
 
 namespace blockyard::heap::checked {
 namespace {
@@ -137,11 +137,11 @@ unsigned char* allocate_guarded(std::size_t alignment, std::size_t size, Record*
   return block;
 }
 
-unsigned char* allocate_unguarded(ThreadHeap* own, std::size_t alignment, std::size_t size) {
+unsigned char* allocate_unguarded(ThreadHeap* arena, std::size_t alignment, std::size_t size) {
   const std::size_t bytes = size + tail_bytes;
   auto* const block = static_cast<unsigned char*>(
-      own == nullptr ? by_plain_aligned_alloc(alignment, bytes)
-                     : by_plain_heap_aligned_alloc(reinterpret_cast<by_arena*>(own), alignment, bytes));
+      arena == nullptr ? by_plain_aligned_alloc(alignment, bytes)
+                       : by_plain_arena_aligned_alloc(reinterpret_cast<by_arena*>(arena), alignment, bytes));
   if (block != nullptr) {
     const std::size_t room = by_plain_usable_size(block);
     std::memset(block + size, tail_poison, std::min(room - size, base::page_size()));
@@ -149,7 +149,7 @@ unsigned char* allocate_unguarded(ThreadHeap* own, std::size_t alignment, std::s
   return block;
 }
 
-unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own = nullptr) {
+unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* arena = nullptr) {
   if (!std::has_single_bit(alignment)) {
     errno = EINVAL;
     return nullptr;
@@ -161,7 +161,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   Record known;
   alignment = std::max(alignment, block_alignment);
   unsigned char* block = nullptr;
-  if (own == nullptr && wants_guard(size) && size <= region.most_bytes && alignment <= chunk_bytes) {
+  if (arena == nullptr && wants_guard(size) && size <= region.most_bytes && alignment <= chunk_bytes) {
     if (guarded_blocks.fetch_add(1, std::memory_order_relaxed) < most_guarded) {
       block = allocate_guarded(alignment, size, &known);
     }
@@ -170,7 +170,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
     }
   }
   if (block == nullptr && size <= PTRDIFF_MAX - tail_bytes) {
-    block = allocate_unguarded(own, alignment, size);
+    block = allocate_unguarded(arena, alignment, size);
   }
   if (block == nullptr) {
     errno = ENOMEM;
@@ -180,7 +180,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   known.size = size;
   known.allocated_at = take_stack();
   known.allocated_by = static_cast<std::uint32_t>(base::thread_id());
-  known.arena = own == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(own->index);
+  known.arena = arena == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(arena->index);
   std::memset(block, fresh_poison, std::min(size, most_poisoned));
   write_record(block, known);
   mark_live(block);
@@ -188,13 +188,13 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   return block;
 }
 
-void* allocate_zeroed(std::size_t count, std::size_t size, ThreadHeap* own) {
+void* allocate_zeroed(std::size_t count, std::size_t size, ThreadHeap* arena) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     errno = ENOMEM;
     return nullptr;
   }
-  void* const block = allocate(block_alignment, bytes, own);
+  void* const block = allocate(block_alignment, bytes, arena);
   return block == nullptr ? nullptr : std::memset(block, 0, bytes);
 }
 
@@ -327,7 +327,7 @@ void destroy(by_arena* heap) {
         }
       },
       heap);
-  by_plain_heap_destroy(heap);
+  by_plain_arena_destroy(heap);
 }
 
 const char* check() {

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/pages.hpp"
-#include "pages/region.hpp"
+#include "heap/pages/heap_region.hpp"
 
 namespace blockyard::heap::checked {
 namespace {

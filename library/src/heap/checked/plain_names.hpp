@@ -10,10 +10,10 @@
 #define by_realloc by_plain_realloc
 #define by_aligned_alloc by_plain_aligned_alloc
 #define by_usable_size by_plain_usable_size
-#define by_arena_free by_plain_heap_free
-#define by_arena_destroy by_plain_heap_destroy
-#define by_arena_alloc by_plain_heap_malloc
-#define by_arena_calloc by_plain_heap_calloc
-#define by_arena_aligned_alloc by_plain_heap_aligned_alloc
+#define by_arena_free by_plain_arena_free
+#define by_arena_destroy by_plain_arena_destroy
+#define by_arena_alloc by_plain_arena_alloc
+#define by_arena_calloc by_plain_arena_calloc
+#define by_arena_aligned_alloc by_plain_arena_aligned_alloc
 #define by_heap_check by_plain_check
 #endif

@@ -6,14 +6,16 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/atomic.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
 #include "base/stack.hpp"
-#include "heap/atomic.hpp"
 #include "heap/fault.hpp"
 
 namespace blockyard::heap::checked {
 namespace {
+
+using base::Atomic;
 
 constexpr std::uint32_t stacks = 1u << 16;
 constexpr std::uint32_t most_probes = 64;

@@ -6,7 +6,7 @@
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
 #include "heap/checked/report.hpp"
-#include "pages/region.hpp"
+#include "heap/pages/heap_region.hpp"
 
 namespace blockyard::heap::checked {
 namespace {

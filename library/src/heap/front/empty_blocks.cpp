@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/atomic.hpp"
 #include "base/pages.hpp"
-#include "heap/atomic.hpp"
 #include "heap/front/hardening.hpp"
 #include "heap/front/size_class.hpp"
 #include "heap/index_stack.hpp"

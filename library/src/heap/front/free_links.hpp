@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "heap/front/hardening.hpp"
-#include "pages/region.hpp"
+#include "heap/front/size_class.hpp"
+#include "heap/pages/heap_region.hpp"
 
 namespace blockyard::heap {
 

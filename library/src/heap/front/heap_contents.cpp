@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "heap/bound.hpp"
+#include "base/bound.hpp"
 #include "heap/front/free_links.hpp"
 #include "heap/front/slabs.hpp"
 #include "heap/front/small_blocks.hpp"
@@ -13,24 +13,25 @@
 namespace blockyard::heap {
 
 void flush(ThreadHeap* heap) {
-  Bound<Loop::blocks_flushed> blocks(extended_begin(depot_classes) + (class_count - depot_classes) * most_in_bin);
+  base::Bound<base::Loop::blocks_flushed> blocks(extended_begin(depot_classes) +
+                                                 (class_count - depot_classes) * most_in_bin);
   // Each that is given back was the heap's.
-  Bound<Loop::slabs_flushed> slabs([=] { return heap->slabs; });
-  for (DeferredFree& place : heap->deferred) {
-    if (void* const block = std::exchange(place, {}).block; block != nullptr) {
+  base::Bound<base::Loop::slabs_flushed> slabs([=] { return heap->slabs; });
+  for (DeferredFree& entry : heap->deferred) {
+    if (void* const block = std::exchange(entry, {}).block; block != nullptr) {
       free_to_any_slab(heap, block);
     }
   }
-  for (void*& place : heap->runs) {
-    if (void* const block = std::exchange(place, nullptr); block != nullptr) {
+  for (void*& cached : heap->runs) {
+    if (void* const block = std::exchange(cached, nullptr); block != nullptr) {
       const auto page = static_cast<std::uint32_t>(region.page_of(block));
       region.pages[page].flags &= static_cast<std::uint8_t>(~page_cached);
-      process_supply.give_pages(page);
+      page_allocator.give_pages(page);
     }
   }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     Bin& bin = heap->bins[size_class];
-    while (void* const block = heap->take_cached(cache_place(size_class))) {
+    while (void* const block = heap->take_cached(CacheSlot::of_class(size_class))) {
       blocks.turn();
       free_to_any_slab(heap, block);
     }
@@ -52,7 +53,7 @@ void flush(ThreadHeap* heap) {
 }
 
 void retire_all(ThreadHeap* heap) {
-  Bound<Loop::slabs_of_arena> slabs([=] { return heap->slabs; });
+  base::Bound<base::Loop::slabs_of_arena> slabs([=] { return heap->slabs; });
   const auto retire_list = [&](const std::uint32_t& first) {
     while (first != 0) {
       slabs.turn();
@@ -168,35 +169,17 @@ const char* check_cached(const ThreadHeap* heap, const void* block, unsigned siz
   return nullptr;
 }
 
-// Calls visit(block) for each, the oldest first, until one returns true.
-template <class Visit>
-const void* find_cached(const ThreadHeap* heap, unsigned size_class, Visit&& visit) {
-  const std::uint32_t count = heap->cached(size_class);
-  const void* const* const cached = heap->first_cached(size_class);
-  for (std::uint32_t each = 1; each <= count; ++each) {
-    const void* const block = each < count ? cached[each] : heap->entries[size_class].newest;
-    if (visit(block)) {
-      return block;
-    }
-  }
-  return nullptr;
-}
-
 // The blocks never handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
-  const void* const* const cached = heap->first_cached(size_class);
-  const std::uint32_t count = heap->cached(size_class);
-  void* const newest = heap->entries[size_class].newest;
-  if (std::max(count, heap->cache_limit(size_class)) > capacity_in_turn(size_class) || cached[0] != nullptr ||
-      (newest == nullptr) != (count == 0)) {
+  if (!heap->cache_is_sound(size_class)) {
     return "more blocks are cached than there is room for, or fewer than none";
   }
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
     return "a heap's bump pointer is not in its current slab";
   }
   const char* broken = nullptr;
-  find_cached(heap, size_class, [&](const void* block) {
+  heap->find_cached(size_class, [&](const void* block) {
     broken = check_cached(heap, block, size_class);
     return broken != nullptr;
   });
@@ -217,7 +200,7 @@ const void* freed_twice(const ThreadHeap* heap) {
   };
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     std::uint32_t before = 0;
-    const void* const found = find_cached(heap, size_class, [&](const void* block) {
+    const void* const found = heap->find_cached(size_class, [&](const void* block) {
       const void* const* const first = heap->first_cached(size_class) + 1;
       const auto same = [=](const void* other) { return other == block; };
       return std::any_of(first, first + before++, same) || is_free_to_its_slab(block) ||
@@ -234,7 +217,7 @@ const void* freed_twice(const ThreadHeap* heap) {
 const void* never_handed_out(const ThreadHeap* heap) {
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     const Bin& bin = heap->bins[size_class];
-    const void* const found = find_cached(heap, size_class, [&](const void* block) {
+    const void* const found = heap->find_cached(size_class, [&](const void* block) {
       return bin.left != 0 && block >= bin.bump && block < bin.current->limit;
     });
     if (found != nullptr) {

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/bound.hpp"
 #include "base/index_list.hpp"
 #include "base/pages.hpp"
-#include "heap/bound.hpp"
 #include "heap/fault.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
@@ -22,12 +22,12 @@ bool cache_run(ThreadHeap* heap, void* block, PageTag& tag) {
       heap == &empty_heap) {
     return false;
   }
-  void*& place = heap->runs[tag.length - shortest_run];
-  if (place != nullptr || !process_supply.may_be_cached(tag.length)) {
+  void*& cached = heap->runs[tag.length - shortest_run];
+  if (cached != nullptr || !page_allocator.may_be_cached(tag.length)) {
     return false;
   }
   tag.flags |= page_cached;
-  place = block;
+  cached = block;
   return true;
 }
 
@@ -35,18 +35,18 @@ PageTag& tag_of(std::uint32_t page) { return region.pages[page]; }
 
 // An arena's blocks are linked by their tags, under the lock that guards these.
 void link_to(ThreadHeap* arena, std::uint32_t page) {
-  const std::lock_guard hold(process_supply.pages.lock());
+  const std::lock_guard hold(page_allocator.pages.lock());
   tag_of(page).flags |= page_of_arena;
-  tag_of(page).heap = static_cast<std::uint16_t>(arena->index);
+  tag_of(page).owner = static_cast<std::uint16_t>(arena->index);
   base::list_push(arena->blocks, page, tag_of);
 }
 
 void give_back_block(std::uint32_t page) {
   if ((tag_of(page).flags & page_of_arena) != 0) {
-    const std::lock_guard hold(process_supply.pages.lock());
-    base::list_remove(process_heaps.at(tag_of(page).heap)->blocks, page, tag_of);
+    const std::lock_guard hold(page_allocator.pages.lock());
+    base::list_remove(process_heaps.at(tag_of(page).owner)->blocks, page, tag_of);
   }
-  process_supply.give_pages(page);
+  page_allocator.give_pages(page);
 }
 
 }  // namespace
@@ -56,17 +56,17 @@ void* take_cached_run(std::size_t size) {
   if (pages > longest_run) {
     return nullptr;
   }
-  void*& place = thread_heap->runs[pages - shortest_run];
-  void* const block = place;
+  void*& cached = thread_heap->runs[pages - shortest_run];
+  void* const block = cached;
   if (block != nullptr) {  // never in the empty heap, which all threads share and nobody may write
-    place = nullptr;
+    cached = nullptr;
     region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_cached);
   }
   return block;
 }
 
-void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena) {
-  const std::uint32_t page = process_supply.take_pages(size, alignment, zeroed);
+void* take_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena) {
+  const std::uint32_t page = page_allocator.take_pages(size, alignment, zeroed);
   if (page == 0) {
     return nullptr;
   }
@@ -111,7 +111,7 @@ void free_run(void* block) {
 }
 
 void free_runs_of(ThreadHeap* arena) {
-  Bound<Loop::blocks_of_arena> blocks([&] { return process_supply.pages.totals().used / shortest_run; });
+  base::Bound<base::Loop::blocks_of_arena> blocks([&] { return page_allocator.pages.totals().used / shortest_run; });
   while (arena->blocks != 0) {
     blocks.turn();
     give_back_block(arena->blocks);
@@ -123,11 +123,11 @@ bool resize_run(void* block, std::size_t size) {
   std::uint8_t& flags = region.pages[page].flags;
   const bool populated = (flags & page_populated) != 0;
   if (size <= run_bytes(block)) {
-    process_supply.pages.shrink(page, pages_of(size), populated ? PageState::free_ready : PageState::free_dirty);
+    page_allocator.pages.shrink(page, pages_of(size), populated ? PageState::free_ready : PageState::free_dirty);
     return true;
   }
   const bool stays_populated = populated && size <= medium_limit;
-  if (size >= region.most_bytes || !process_supply.pages.grow(page, pages_of(size), stays_populated)) {
+  if (size >= region.most_bytes || !page_allocator.pages.grow(page, pages_of(size), stays_populated)) {
     return false;
   }
   if (!stays_populated) {
@@ -138,7 +138,7 @@ bool resize_run(void* block, std::size_t size) {
 
 bool grow_run_at_limit(void* block, std::size_t size) {
   const auto page = static_cast<std::uint32_t>(region.page_of(block));
-  if (size >= region.most_bytes || !process_supply.grow_at_limit(page, pages_of(size))) {
+  if (size >= region.most_bytes || !page_allocator.grow_at_limit(page, pages_of(size))) {
     return false;
   }
   region.pages[page].flags &= static_cast<std::uint8_t>(~page_populated);

@@ -12,7 +12,7 @@ void* take_cached_run(std::size_t size);
 
 /// A block of whole pages, of `arena` when that is not null. `*zeroed` tells whether the operating system has just
 /// zeroed it. Null when memory is exhausted, or the heap was never readied.
-void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena);
+void* take_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena);
 
 /// Sets a block of any length to zero. A long one goes back to the operating system, which gives zeroed pages as they
 /// are touched: who asks for gigabytes by calloc may touch few of them. O(bytes) up to zeroed_limit.
@@ -30,7 +30,7 @@ void free_runs_of(ThreadHeap* arena);
 
 /// Resizes such a block in place, to `size` bytes above small_limit. False: it has to move.
 bool resize_run(void* block, std::size_t size);
-/// The same where it can't move, as no other run is long enough: waits for the janitor's round to end.
+/// The same where it can't move, as no other run is long enough: waits for the background thread's round to end.
 bool grow_run_at_limit(void* block, std::size_t size);
 
 /// Bytes of such a block.

@@ -1,6 +1,7 @@
-// Size classes of small blocks: 16-byte steps up to 128 bytes, then four classes for each doubling. Rounding up wastes
-// at most 15 bytes up to 128 bytes and at most a quarter above. With eight for each doubling it would be an eighth, but
-// a frame would more often need a class that it has not used yet, which is what its allocations mostly wait for.
+// Size classes of small blocks, and how long their slabs are. Classes: 16-byte steps up to 128 bytes, then four for
+// each doubling. Rounding up wastes at most 15 bytes up to 128 bytes and at most a quarter above. With eight for each
+// doubling it would be an eighth, but a frame would more often need a class that it has not used yet, which is what its
+// allocations mostly wait for.
 #pragma once
 
 #include <array>
@@ -8,9 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pages/region.hpp"
+
 namespace blockyard::heap {
 
-inline constexpr std::size_t block_alignment = 16;  ///< bytes; every block is aligned at least so
+using namespace pages;
+
 inline constexpr std::size_t small_limit = 8192;    ///< bytes; larger blocks are runs of whole pages
 inline constexpr unsigned class_count = 8 + 6 * 4;  ///< 16..128 by 16, then 4 each to 256, 512, 1K, 2K, 4K, 8K
 
@@ -58,5 +62,23 @@ constexpr unsigned aligned_class(std::size_t alignment, std::size_t size) {
   }
   return class_of(((size == 0 ? 1 : size) + alignment - 1) & ~(alignment - 1));
 }
+
+// Slabs are cut from slices of 16 KiB. A class's first is one slice, and its tail wastes at most a quarter; from the
+// third on a slab holds at least eight blocks, and its tail wastes at most an eighth.
+inline constexpr std::uint32_t most_slices = 4;  ///< of a slab
+inline constexpr std::uint32_t held_before_long_slabs = 8;
+
+/// Slices of the next slab of class `index`, of which a heap holds `held` slices already. First slabs are short: a
+/// block of each of the 32 classes takes 512 KiB in each thread. A class in heavy use, from 128 KiB on, gets slabs of
+/// 64 KiB: a quarter of the slow paths, and at most half as much again unused.
+constexpr std::uint32_t next_slices(unsigned index, std::uint32_t held) {
+  if (held >= held_before_long_slabs) {
+    return most_slices;
+  }
+  const std::uint32_t bytes = class_bytes(index);
+  return bytes <= 1024 || held == 0 ? 1 : bytes <= 2048 || held == 1 ? 2 : 4;
+}
+static_assert(next_slices(class_count - 1, 3) * slice_bytes / class_bytes(class_count - 1) == 8);
+static_assert(next_slices(class_count - 1, 0) * slice_bytes / class_bytes(class_count - 1) >= 2);
 
 }  // namespace blockyard::heap

@@ -1,10 +1,14 @@
 #include "heap/front/slabs.hpp"
 
+#include <array>
+
+#include "base/bound.hpp"
 #include "base/index_list.hpp"
 #include "heap/fault.hpp"
 #include "heap/front/free_links.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
+#include "heap/transfer/remote_frees.hpp"
 
 namespace blockyard::heap {
 
@@ -37,15 +41,15 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   std::uint32_t slices = next_slices(size_class, heap->waiting[size_class].slices);
   std::uint32_t slice =
       heap->index > heaps_with_whole_slabs && heap->waiting[size_class].slices < held_before_long_slabs
-          ? process_supply.take_bare_slab(slices)
+          ? page_allocator.take_bare_slab(slices)
           : 0;
   const bool bare = slice != 0;
   if (!bare) {
-    slice = process_supply.take_slab(slices);
+    slice = page_allocator.take_slab(slices);
   }
   if (slice == 0) {
     slices = next_slices(size_class, 0);  // at the memory limit a shorter one may be left
-    slice = process_supply.take_slab(slices);
+    slice = page_allocator.take_slab(slices);
     if (slice == 0) {
       return nullptr;
     }
@@ -53,14 +57,14 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   for (std::uint32_t part = 0; part < slices; ++part) {
     region.owners[slice + part].store(Owner(heap->index, size_class, part, heap->is_arena).word(),
                                       std::memory_order_relaxed);
-    region.class_map[slice + part].store(heap->is_arena || settings.guard ? 0 : cache_place(size_class),
+    region.class_map[slice + part].store(heap->is_arena || settings.guard ? 0 : CacheSlot::of_class(size_class).byte(),
                                          std::memory_order_relaxed);
   }
   Slab* const slab = &region.slabs[slice];
   const std::uint32_t bytes = class_bytes(size_class);
   slab->capacity = static_cast<std::uint32_t>(slices * slice_bytes / bytes);
   slab->slices = static_cast<std::uint8_t>(slices);
-  slab->populated = !bare && process_supply.populates_on_a_miss();
+  slab->populated = !bare && page_allocator.populates_on_a_miss();
   slab->block_bytes = bytes;
   slab->inverse = class_inverse(size_class);
   slab->size_class = static_cast<std::uint8_t>(size_class);
@@ -93,7 +97,7 @@ void retire(ThreadHeap* heap, Slab* slab) {
   region.remote_frees[slice].remote.store(0, std::memory_order_relaxed);
   --heap->slabs;
   heap->waiting[slab->size_class].slices -= slices;
-  process_supply.give_slab(slice, slices, slab_at(slice).populated);
+  page_allocator.give_slab(slice, slices, slab_at(slice).populated);
 }
 
 void retire_unless_last(ThreadHeap* heap, Slab* slab) {
@@ -144,7 +148,9 @@ std::uintptr_t link_of_another_thread(const Slab* slab, const void* block) {
   return next;
 }
 
-// What was free comes behind the last of the batch.
+namespace {
+
+// Puts remote frees that were just taken from a slab's list into the slab. What was free comes behind the last of them.
 void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch) {
   Slab* const slab = &region.slabs[slice];
   char* const base = region.slice_address(slice);
@@ -165,6 +171,42 @@ void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch
   if (slab->used == 0) {
     retire_unless_last(heap, slab);
   }
+}
+
+}  // namespace
+
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
+  // Two at a time, both lists taken before either is read: an exchange waits until every store before it has got its
+  // line, and what an adoption writes is cold.
+  struct Taken {
+    std::uint32_t slice;
+    base::RemoteBatch batch;
+  };
+  std::array<Taken, 2> taken;
+  std::uint32_t adopted = 0;
+  std::uint32_t some = 0;
+  base::Bound<base::Loop::lists_adopted> lists(most);
+  do {
+    for (some = 0; some < taken.size() && adopted + some < most; ++some) {
+      if (heap->taken == 0) {
+        heap->taken = PendingStack::take(heap->pending);
+        if (heap->taken == 0) {
+          break;
+        }
+      }
+      lists.turn();
+      const std::uint32_t slice = heap->taken;
+      RemoteFrees& entry = region.remote_frees[slice];
+      prefetch_to_write(&region.slabs[slice]);
+      heap->taken = entry.pending_next.load(std::memory_order_relaxed);
+      taken[some] = {slice, RemoteList::adopt(entry.remote, entry.oldest)};
+    }
+    for (std::uint32_t each = 0; each < some; ++each) {
+      adopt(heap, taken[each].slice, taken[each].batch);
+    }
+    adopted += some;
+  } while (some == taken.size() && adopted < most);
+  return adopted;
 }
 
 }  // namespace blockyard::heap

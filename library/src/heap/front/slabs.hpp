@@ -5,10 +5,9 @@
 
 #include <cstdint>
 
-#include "base/remote_list.hpp"
 #include "heap/front/free_links.hpp"
 #include "heap/front/thread_heap.hpp"
-#include "pages/region.hpp"
+#include "heap/pages/heap_region.hpp"
 
 namespace blockyard::heap {
 
@@ -58,8 +57,9 @@ void make_current(Bin& bin, Slab* slab);
   take_first_freed(slab, next);
   return block;
 }
-/// Puts remote frees that were just taken from a slab's list into the slab.
-void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch);
+
+/// Adopts the remote frees of at most `most` announced slabs, for the thread that owns the heap. Returns of how many.
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most);
 
 /// Calls `visit(const Slab*)` for every slab of the heap. O(slabs).
 template <class Visit>

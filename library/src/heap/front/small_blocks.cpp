@@ -1,9 +1,12 @@
 #include "heap/front/small_blocks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
-#include "heap/bound.hpp"
+#include "base/bound.hpp"
+#include "heap/front/free_links.hpp"
+#include "heap/front/hardening.hpp"
 #include "heap/front/slabs.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
@@ -18,7 +21,7 @@ namespace {
 // taken (tests/heap/freed_by_another_thread).
 constexpr std::uint32_t adopted_a_slow_path = 2;
 
-// While a class is wanted and only the depot is full, one block fewer is cached with every eighth free: old and new
+// While threads miss a class and only the depot is full, one block fewer is cached with every eighth free: old and new
 // frees mostly keep apart, and a freed level still leaves few.
 constexpr std::uint32_t frees_a_block_less = 8;
 
@@ -27,7 +30,9 @@ constexpr std::uint32_t frees_a_block_less = 8;
 constexpr std::uint8_t frees_before_heap = 32;
 constinit thread_local std::uint8_t frees_without_heap __attribute__((tls_model("initial-exec"))) = 0;
 
-std::uint16_t tick_now() { return process_supply.tick.load(std::memory_order_relaxed); }
+std::uint16_t tick_now() { return page_allocator.tick.load(std::memory_order_relaxed); }
+
+void free_to_other(ThreadHeap* heap, void* block);
 
 // Keeps `less` fewer blocks of a class cached, until an allocation finds neither a cached one nor the bump pointer:
 // called where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left
@@ -39,19 +44,69 @@ std::uint16_t tick_now() { return process_supply.tick.load(std::memory_order_rel
     return;  // free_past_turn gives them back, one with each free
   }
   // A block given back may empty its slab and come here again, with fewer still: 60 deep at most.
-  const CacheEntry& entry = heap->entries[size_class];
-  Bound<Loop::blocks_trimmed> trimmed(most_cached);
-  while (entry.newest != nullptr && entry.second > entry.last) {
+  base::Bound<base::Loop::blocks_trimmed> trimmed(most_cached);
+  while (heap->is_beyond_limit(size_class)) {
     trimmed.turn();
-    free_to_any_slab(heap, heap->take_cached(cache_place(size_class)));
+    free_to_any_slab(heap, heap->take_cached(CacheSlot::of_class(size_class)));
   }
 }
 
-// Frees into another thread's slab. Where that is the first since the owner last adopted from it, more are likely.
-void free_to_remote_slab(ThreadHeap* heap, void* block) {
+// What free_to_slab does when a slab's `used` fell to `notify`. The block is in the slab's list already.
+[[gnu::noinline]] void slab_has_changed(ThreadHeap* heap, Slab* slab) {
+  if (static_cast<SlabState>(slab->state) == SlabState::detached) {
+    unlink(heap, slab);
+    link(heap, slab, SlabState::listed);
+  } else {
+    const unsigned size_class = slab->size_class;
+    retire_unless_last(heap, slab);
+    trim_cache(heap, size_class, 5);
+  }
+}
+
+// Puts a block back into its slab, the owner's thread only.
+[[gnu::always_inline]] inline void free_to_slab(ThreadHeap* heap, void* block, Slab* slab) {
+  const auto to_limit = static_cast<std::uint32_t>(slab->limit - static_cast<char*>(block));
+  if (check_begin && !is_multiple(to_limit, slab->inverse)) [[unlikely]] {
+    report_inside(block);
+  }
+  if (check_links && has_link(slab, block)) [[unlikely]] {
+    report_freed_twice(block);
+  }
+  write_link(block, slab->free, slab->key);
+  slab->free = block;
+  if (--slab->used == slab->notify) [[unlikely]] {
+    slab_has_changed(heap, slab);
+  }
+}
+
+// Puts another thread's block back into its slab; null: does nothing. Where that is the first since the owner last
+// adopted from it, more are likely.
+[[gnu::noinline]] void free_to_other(ThreadHeap* heap, void* block) {
   unsigned size_class = 0;
-  if (free_remote(block, &size_class)) {
+  if (block != nullptr && free_remote(block, &size_class)) {
     trim_cache(heap, size_class, 2);
+  }
+}
+
+// Puts a block into the deferred-free buffer; the oldest there goes back into its slab.
+[[gnu::always_inline]] inline void defer_free(ThreadHeap* heap, void* block, Slab* slab) {
+  auto& deferred = heap->deferred;
+  static_assert(most_deferred == 8);  // in a loop it would be a call of memmove
+  const DeferredFree oldest = deferred[0];
+  deferred[0] = deferred[1];
+  deferred[1] = deferred[2];
+  deferred[2] = deferred[3];
+  deferred[3] = deferred[4];
+  deferred[4] = deferred[5];
+  deferred[5] = deferred[6];
+  deferred[6] = deferred[7];
+  using Whole = std::uintptr_t __attribute__((vector_size(sizeof(DeferredFree))));
+  const Whole newest{reinterpret_cast<std::uintptr_t>(block), reinterpret_cast<std::uintptr_t>(slab)};
+  deferred[most_deferred - 1] = std::bit_cast<DeferredFree>(newest);
+  if (oldest.slab != nullptr) [[likely]] {
+    free_to_slab(heap, oldest.block, oldest.slab);
+  } else {
+    free_to_other(heap, oldest.block);
   }
 }
 
@@ -62,15 +117,7 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   }
   void* block = nullptr;
   process_depot.take(size_class, tick_now(), [&](const Depot::Magazine& magazine) {
-    const std::uint32_t count = magazine_blocks(size_class);
-    // Handed out in the order of their frees: neighbours stay neighbours, and a processor fetches the next ones ahead.
-    // Of the cache [0] is null.
-    heap->share_cache(size_class);
-    void** const cached = heap->first_cached(size_class);
-    for (std::uint32_t each = 2; each < count; ++each) {
-      cached[count - each] = magazine.blocks[each];
-    }
-    heap->set_cached(size_class, magazine.blocks[1], count - 1);
+    heap->cache_magazine(size_class, magazine.blocks.data(), magazine_blocks(size_class));
     block = magazine.blocks[0];
   });
   return block;
@@ -83,27 +130,22 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
     return false;
   }
   const std::uint16_t tick = tick_now();
-  const std::uint32_t held = heap->cached(size_class);
-  CacheEntry& entry = heap->entries[size_class];
-  if (held < cache_capacity(size_class)) {  // the cache was trimmed
+  if (heap->cached(size_class) < cache_capacity(size_class)) {  // the cache was trimmed
     if (!process_depot.has_room(size_class, tick)) {
       return false;
     }
     heap->share_cache(size_class);
   } else {
-    // Of more than threads hand to one another, the newest but one, so that no more than those are moved.
     const std::uint32_t count = magazine_blocks(size_class);
-    void** const end = heap->first_cached(size_class) + held;
-    void** const given = held > cache_capacity(size_class) ? end - count : heap->first_cached(size_class) + 1;
+    void** const given = heap->oldest_cached(size_class, count);
     if (!process_depot.give(size_class, tick,
                             [&](Depot::Magazine& magazine) { copy_blocks(given, magazine.blocks.data(), count); })) {
       return false;
     }
-    copy_blocks(given + count, given, static_cast<std::uint32_t>(end - given) - count);
-    heap->set_cached(size_class, entry.newest, held - count);
+    heap->drop_oldest(size_class, count);
     heap->share_cache(size_class);
   }
-  heap->cache(cache_place(size_class), block);
+  heap->cache(CacheSlot::of_class(size_class), block);
   return true;
 }
 
@@ -141,7 +183,7 @@ void free_without_heap(void* block) {
 // found no room, those too, so that the next such turn needs no slab. Not where threads hand blocks of the class to one
 // another, nor where even the most would not hold them.
 [[gnu::noinline]] void raise_cache_limit(ThreadHeap* heap, unsigned size_class) {
-  const std::uint32_t past = std::exchange(heap->entries[size_class].past, std::uint16_t{0});
+  const std::uint32_t past = std::exchange(heap->past(size_class), std::uint16_t{0});
   const std::uint32_t least = first_cache_limit(size_class);
   const std::uint32_t limit = std::max(heap->cache_limit(size_class), least);
   const bool is_in_turn = (heap->in_turn >> size_class & 1) != 0;
@@ -156,8 +198,8 @@ void free_without_heap(void* block) {
   }
 }
 
-// The rest of allocate_slow: the current slab has no block that was freed.
-[[gnu::noinline]] void* allocate_slower(ThreadHeap* heap, unsigned size_class) {
+// The rest of refill_and_take: the current slab has no block that was freed.
+[[gnu::noinline]] void* take_from_next_slab(ThreadHeap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   // What comes now is seldom, its lines are cold, and between one and the next stands an atomic operation.
   prefetch_to_write(&heap->pending);
@@ -181,7 +223,7 @@ void free_without_heap(void* block) {
     }
     make_current(bin, slab);
     if (bin.left != 0) {
-      return allocate_small(heap, cache_place(size_class));
+      return from_cache(heap, CacheSlot::of_class(size_class));
     }
     block = take_freed(slab);
   }
@@ -191,12 +233,12 @@ void free_without_heap(void* block) {
 
 }  // namespace
 
-void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
+void* refill_and_take(ThreadHeap* heap, unsigned size_class) {
   if (heap == &empty_heap) [[unlikely]] {
     if (HeapTable::only_lends(size_class)) {
       return process_heaps.lend(tick_now(), [=](ThreadHeap* lent) {
-        void* const block = allocate_small(lent, cache_place(size_class));
-        return block != nullptr ? block : allocate_slow(lent, size_class);
+        void* const block = from_cache(lent, CacheSlot::of_class(size_class));
+        return block != nullptr ? block : refill_and_take(lent, size_class);
       });
     }
     heap = process_heaps.enter_thread();
@@ -204,11 +246,11 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
       return nullptr;
     }
     // A heap that another thread left has blocks of its own to give.
-    if (void* const block = allocate_small(heap, cache_place(size_class)); block != nullptr) {
+    if (void* const block = from_cache(heap, CacheSlot::of_class(size_class)); block != nullptr) {
       return block;
     }
   }
-  if (heap->entries[size_class].past != 0) [[unlikely]] {
+  if (heap->past(size_class) != 0) [[unlikely]] {
     raise_cache_limit(heap, size_class);
   }
   Slab* const current = heap->bins[size_class].current;
@@ -216,18 +258,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
     ++current->used;
     return block;
   }
-  return allocate_slower(heap, size_class);
-}
-
-void free_slow(ThreadHeap* heap, Slab* slab) {
-  if (static_cast<SlabState>(slab->state) == SlabState::detached) {
-    unlink(heap, slab);
-    link(heap, slab, SlabState::listed);
-  } else {
-    const unsigned size_class = slab->size_class;
-    retire_unless_last(heap, slab);
-    trim_cache(heap, size_class, 5);
-  }
+  return take_from_next_slab(heap, size_class);
 }
 
 void free_to_any_slab(ThreadHeap* heap, void* block) {
@@ -236,43 +267,44 @@ void free_to_any_slab(ThreadHeap* heap, void* block) {
   if (owner.heap() == heap->index) {
     free_to_slab(heap, block, &region.slabs[slice - owner.back()]);
   } else {
-    free_to_remote_slab(heap, block);
+    free_to_other(heap, block);
   }
 }
 
-void free_perhaps_again(ThreadHeap* heap, void* block, std::size_t place) {
-  if (heap->entry_at(place).newest == block || heap->cached(class_at(place)) >= 2) {
+void free_perhaps_again(ThreadHeap* heap, void* block, CacheSlot slot) {
+  if (heap->newest(slot.size_class()) == block || heap->cached(slot.size_class()) >= 2) {
     report_freed_twice(block);
   }
-  if (heap->entry_at(place).second < heap->entry_at(place).last) {
-    heap->cache(place, block);
+  if (heap->has_room_in_cache(slot.size_class())) {
+    heap->cache(slot, block);
   } else {
     free_past_cache(heap, block);
   }
 }
 
-void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class) {
+void free_inside(const void* block) { report_inside(block); }
+
+namespace {
+
+// Frees a block of the heap's own for which not even the cache of a class freed and allocated in turn has room. That
+// holds one fewer from now on: who frees a level would be left with them, each in a slab that holds nothing else. O(1).
+[[gnu::noinline]] void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class) {
   const std::uint32_t least = first_cache_limit(size_class);
   if (heap->cached(size_class) > least) {
     heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), least + 1) - 1);
-    ++heap->entries[size_class].past;
-    defer_to_any_slab(heap, heap->take_cached(cache_place(size_class)));
+    ++heap->past(size_class);
+    defer_to_any_slab(heap, heap->take_cached(CacheSlot::of_class(size_class)));
   }
-  ++heap->entries[size_class].past;
+  ++heap->past(size_class);
   defer_to_any_slab(heap, block);
 }
 
-void free_inside(const void* block) { report_inside(block); }
-
-void free_to_other(ThreadHeap* heap, void* block) {
-  if (block != nullptr) {
-    free_to_remote_slab(heap, block);
-  }
-}
-
+// Frees another thread's block for which the cache has no room: by way of the depot where threads miss its
+// class, else by way of the deferred-free buffer. O(1). `heap` may be the empty one, which never has room.
+//
 // Of another thread's blocks that nobody takes, fewer are cached each time, until an allocation finds none: who frees
 // another's level would be left with the last of each class, most of them alone in a slab.
-void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
+[[gnu::noinline]] void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
   if (heap == &empty_heap) {  // which nobody may write
     free_without_heap(block);
     return;
@@ -280,7 +312,7 @@ void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
   // What comes now is seldom and its lines are cold: prefetched at once, before any of them is waited for. Two blocks
   // at most go back into their slabs here; their lines came eight such frees ago and may be gone again.
   process_depot.prefetch_to_give(size_class);
-  __builtin_prefetch(&process_supply.tick);
+  __builtin_prefetch(&page_allocator.tick);
   for (unsigned each = 0; each < 2; ++each) {
     if (const DeferredFree& next = heap->deferred[each]; next.slab != nullptr) {
       prefetch_to_write(next.block);
@@ -290,13 +322,38 @@ void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
   if (hand_over(heap, block, size_class)) {
     return;
   }
-  const bool wanted = size_class < depot_classes && process_depot.is_wanted(size_class, tick_now());
+  const bool missed = size_class < depot_classes && process_depot.is_missed(size_class, tick_now());
   if (const std::uint32_t limit = heap->cache_limit(size_class);
-      limit != 0 && (!wanted || heap->frees_while_wanted++ % frees_a_block_less == 0)) {
+      limit != 0 && (!missed || heap->frees_while_missed++ % frees_a_block_less == 0)) {
     heap->lower_cache_limit(size_class, limit - 1);
-    defer_remote_free(heap, heap->take_cached(cache_place(size_class)));
+    defer_remote_free(heap, heap->take_cached(CacheSlot::of_class(size_class)));
   }
   defer_remote_free(heap, block);
+}
+
+}  // namespace
+
+void free_past_cache(ThreadHeap* heap, void* block) {
+  if (check_last_freed && heap->deferred[most_deferred - 1].block == block) [[unlikely]] {
+    report_freed_twice(block);
+  }
+  const std::size_t slice = region.slice_of(block);
+  const Owner owner = region.owner_of(slice);
+  if (owner.heap() != heap->index) [[unlikely]] {
+    free_other_past_cache(heap, block, owner.size_class());
+    return;
+  }
+  if ((heap->in_turn >> owner.size_class() & 1) != 0) [[unlikely]] {
+    free_past_turn(heap, block, owner.size_class());
+    return;
+  }
+  ++heap->past(owner.size_class());
+  Slab* const slab = &region.slabs[slice - owner.back()];
+  prefetch_to_write(slab);
+  if (check_links) {
+    prefetch_to_write(block);  // which is read when it goes back into the slab
+  }
+  defer_free(heap, block, slab);
 }
 
 }  // namespace blockyard::heap

@@ -5,14 +5,16 @@
 // one, and those of 12 to 60 cached blocks; and those of the 8 blocks of the deferred-free buffer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "heap/atomic.hpp"
+#include "base/atomic.hpp"
+#include "heap/front/hardening.hpp"
 #include "heap/front/thread_cache.hpp"
-#include "pages/region.hpp"
+#include "heap/pages/heap_region.hpp"
 
 namespace blockyard::heap {
 
@@ -27,9 +29,9 @@ inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Ow
 /// Vmem", 2001). What does not fit goes to other threads by way of the depot, or back to its slab by way of
 /// ThreadHeap::deferred. To their slabs the cached blocks, and those not yet cut at `bump`, are in use.
 ///
-/// The newest stands not here but in ThreadHeap::entries, with the place of the next: a free reads nothing of the bin,
-/// it only writes there, and nobody waits for a write; and an allocation knows its block before it has read anything
-/// here.
+/// The newest stands not here but in ThreadHeap::entries, with the position of the next: a free reads nothing of the
+/// bin, it only writes there, and nobody waits for a write; and an allocation knows its block before it has read
+/// anything here.
 struct alignas(64) Bin {
   char* bump = nullptr;    ///< the next block never handed out of the current slab
   std::uint32_t left = 0;  ///< how many of those there are
@@ -52,12 +54,12 @@ inline constexpr std::uint32_t most_deferred = 8;
 inline constexpr std::uint32_t shortest_run = small_limit / page_bytes + 1;
 inline constexpr std::uint32_t longest_run = 20;
 
-/// The newest cached block of a class, and the place of the next in words from the heap on: malloc and free then
+/// The newest cached block of a class, and the position of the next in words from the heap on: malloc and free then
 /// compute no address from a class and a count. The block itself stands here, since each load that an allocation needs
 /// before it knows its block is one more store of the free before to wait for.
 struct CacheEntry {
   void* newest = nullptr;  ///< null: none
-  /// Place of the one before it: of cached[0], which is null, where there is none; one below where `newest` is null.
+  /// Position of the one before it: of cached[0], which is null, where there is none; one below where `newest` is null.
   std::uint16_t second = 0;
   std::uint16_t last = 0;  ///< where `second` is when the cache is full
   /// Frees of the heap's own blocks that found the cache full, since an allocation last found it empty. Not 0 either
@@ -75,43 +77,54 @@ constexpr std::uint16_t inside_bits(unsigned index) {
 }
 
 struct alignas(64) ThreadHeap {
-  constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
+  constexpr ThreadHeap(Slab* nothing, std::uint32_t number) : index(number) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
       entries[size_class].inside = inside_bits(size_class);
       reset_cache(size_class);
-      set_cache_limit(size_class, its_index == no_heap ? 0 : first_cache_limit(size_class));
+      set_cache_limit(size_class, number == no_heap ? 0 : first_cache_limit(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
     bins[empty_class].current = nothing;
   }
 
-  /// The entry of a class by its cache_place.
-  CacheEntry& entry_at(std::size_t place) {
-    return *reinterpret_cast<CacheEntry*>(reinterpret_cast<char*>(this) + place * 8);
+  /// Calls visit(block) for each cached block of a class, the oldest first, until one returns true: that block; null:
+  /// none did.
+  template <class Visit>
+  const void* find_cached(unsigned size_class, Visit&& visit) const {
+    const std::uint32_t count = cached(size_class);
+    for (std::uint32_t each = 1; each <= count; ++each) {
+      const void* const block = each < count ? first_cached(size_class)[each] : newest(size_class);
+      if (visit(block)) {
+        return block;
+      }
+    }
+    return nullptr;
   }
-  /// Where the cached blocks of a class stand, all but the newest: the place of its `cached[0]`. An extended cache
-  /// stands apart, so that the bins of a thread that shares no blocks lie in one page.
-  constexpr std::uint32_t first_place(unsigned size_class) const {
-    return is_extended(size_class) ? extended_place(size_class) : bin_place(size_class);
+  const void* newest(unsigned size_class) const { return entries[size_class].newest; }
+  const void* newest(CacheSlot slot) { return entry(slot).newest; }
+  /// Whether what is cached fits its room, and is empty as a whole or not at all.
+  bool cache_is_sound(unsigned size_class) const {
+    return std::max(cached(size_class), cache_limit(size_class)) <= capacity_in_turn(size_class) &&
+           first_cached(size_class)[0] == nullptr && (newest(size_class) == nullptr) == (cached(size_class) == 0);
   }
-  void** first_cached(unsigned size_class) { return &at(first_place(size_class)); }
+  void** first_cached(unsigned size_class) { return &at(first_position(size_class)); }
   const void* const* first_cached(unsigned size_class) const {
-    return reinterpret_cast<const void* const*>(this) + first_place(size_class);
+    return reinterpret_cast<const void* const*>(this) + first_position(size_class);
   }
   /// Cached blocks of a class, and how many there may be.
   constexpr std::uint32_t cached(unsigned size_class) const {
-    return entries[size_class].second + 1u - first_place(size_class);
+    return entries[size_class].second + 1u - first_position(size_class);
   }
   constexpr std::uint32_t cache_limit(unsigned size_class) const {
-    return entries[size_class].last + 1u - first_place(size_class);
+    return entries[size_class].last + 1u - first_position(size_class);
   }
   constexpr void set_cached(unsigned size_class, void* newest, std::uint32_t count) {
     entries[size_class].newest = newest;
-    entries[size_class].second = static_cast<std::uint16_t>(place(size_class, count));
+    entries[size_class].second = static_cast<std::uint16_t>(position(size_class, count));
   }
   constexpr void set_cache_limit(unsigned size_class, std::uint32_t count) {
-    entries[size_class].last = static_cast<std::uint16_t>(place(size_class, count));
+    entries[size_class].last = static_cast<std::uint16_t>(position(size_class, count));
   }
   /// Fewer may be cached from now on, until an allocation finds none. Those that are stay.
   constexpr void lower_cache_limit(unsigned size_class, std::uint32_t count) {
@@ -125,49 +138,109 @@ struct alignas(64) ThreadHeap {
   void share_cache(unsigned size_class);
   /// From now on no more than at first, and those in the bin; none is cached.
   constexpr void reset_cache(unsigned size_class) {
-    entries[size_class].last = static_cast<std::uint16_t>(bin_place(size_class) - 1);
+    entries[size_class].last = static_cast<std::uint16_t>(bin_position(size_class) - 1);
     entries[size_class].past = 0;
     in_turn &= ~(std::uint32_t{1} << size_class);
     set_cached(size_class, nullptr, 0);
     set_cache_limit(size_class, first_cache_limit(size_class));
   }
   /// Takes the newest cached block; null if there is none.
-  void* take_cached(std::size_t place) {
-    void* const block = entry_at(place).newest;
+  void* take_cached(CacheSlot slot) {
+    void* const block = entry(slot).newest;
     if (block != nullptr) [[likely]] {
-      const std::size_t second = entry_at(apart(place)).second;
-      entry_at(apart(place)).newest = at(second);
-      entry_at(apart(place)).second = static_cast<std::uint16_t>(second - 1);
+      const std::size_t second = entry_again(slot).second;
+      entry_again(slot).newest = at(second);
+      entry_again(slot).second = static_cast<std::uint16_t>(second - 1);
     }
     return block;
   }
   /// Caches one more; there must be room.
-  void cache(std::size_t place, void* block) {
-    const std::size_t second = entry_at(apart(place)).second;
-    at(second + 1) = entry_at(place).newest;
-    entry_at(apart(place)).second = static_cast<std::uint16_t>(second + 1);
-    entry_at(place).newest = block;
+  void cache(CacheSlot slot, void* block) {
+    const std::size_t second = entry_again(slot).second;
+    at(second + 1) = entry(slot).newest;
+    entry_again(slot).second = static_cast<std::uint16_t>(second + 1);
+    entry(slot).newest = block;
   }
-  /// The same place, of which the compiler does not know that it is: each access then finds its address as a sum in the
+  /// What free looks at before it caches a block. One after the other, as each costs instructions.
+  enum class Cached : std::uint8_t { done, perhaps_again, inside, full };
+  [[gnu::always_inline]] Cached try_to_cache(CacheSlot slot, void* block) {
+    void* const newest = entry(slot).newest;
+    if (check_last_freed && newest == block) [[unlikely]] {
+      return Cached::perhaps_again;
+    }
+    if (check_begin && (reinterpret_cast<std::uintptr_t>(block) & entry_again(slot).inside) != 0) [[unlikely]] {
+      return Cached::inside;
+    }
+    const std::size_t second = entry_again(slot).second;
+    // Where no second newest is cached, what stands there may be anything.
+    if (check_last_freed && at(second) == block) [[unlikely]] {
+      return Cached::perhaps_again;
+    }
+    if (second >= entry_again(slot).last) {
+      return Cached::full;
+    }
+    at(second + 1) = newest;
+    entry_again(slot).second = static_cast<std::uint16_t>(second + 1);
+    entry_again(slot).newest = block;
+    return Cached::done;
+  }
+  bool has_room_in_cache(unsigned size_class) const { return entries[size_class].second < entries[size_class].last; }
+  /// More cached than the limit allows, since that was lowered.
+  bool is_beyond_limit(unsigned size_class) const {
+    return entries[size_class].newest != nullptr && entries[size_class].second > entries[size_class].last;
+  }
+  /// Frees past the cache since an allocation last found it empty; see CacheEntry.
+  std::uint16_t& past(unsigned size_class) { return entries[size_class].past; }
+  std::uint16_t past(CacheSlot slot) { return entry(slot).past; }
+
+  /// Caches a magazine's blocks but the first, for a class of which none is cached. Handed out in the order of their
+  /// frees: neighbours stay neighbours, and a processor fetches the next ones ahead.
+  void cache_magazine(unsigned size_class, void* const* magazine, std::uint32_t count) {
+    share_cache(size_class);
+    for (std::uint32_t each = 2; each < count; ++each) {
+      first_cached(size_class)[count - each] = magazine[each];
+    }
+    set_cached(size_class, magazine[1], count - 1);
+  }
+  /// The oldest `count` cached blocks of a class whose cache is full; of one that holds more than threads hand to one
+  /// another, the newest but one, so that no more than those are moved.
+  void** oldest_cached(unsigned size_class, std::uint32_t count) {
+    const std::uint32_t held = cached(size_class);
+    void** const first = first_cached(size_class);
+    return held > cache_capacity(size_class) ? first + held - count : first + 1;
+  }
+  /// Forgets them.
+  void drop_oldest(unsigned size_class, std::uint32_t count);
+
+  // The encoding: nobody else goes by it.
+  CacheEntry& entry(CacheSlot slot) {
+    return *reinterpret_cast<CacheEntry*>(reinterpret_cast<char*>(this) + slot.word_ * 8);
+  }
+  /// The same, of which the compiler does not know that it is: each access then finds its address as a sum in the
   /// instruction itself. One address computed for all would be an instruction more, which the next allocation waits
   /// for.
-  static std::size_t apart(std::size_t place) {
-    __asm__("" : "+r"(place));
-    return place;
+  CacheEntry& entry_again(CacheSlot slot) {
+    __asm__("" : "+r"(slot.word_));
+    return entry(slot);
+  }
+  /// Where the cached blocks of a class stand, all but the newest: the position of its `cached[0]`. An extended cache
+  /// stands apart, so that the bins of a thread that shares no blocks lie in one page.
+  constexpr std::uint32_t first_position(unsigned size_class) const {
+    return is_extended(size_class) ? extended_position(size_class) : bin_position(size_class);
   }
   /// Where the second newest stands while so many are cached.
-  constexpr std::uint32_t place(unsigned size_class, std::uint32_t count) const {
-    return first_place(size_class) + count - 1;
+  constexpr std::uint32_t position(unsigned size_class, std::uint32_t count) const {
+    return first_position(size_class) + count - 1;
   }
-  static constexpr std::uint32_t bin_place(unsigned size_class);
-  static constexpr std::uint32_t extended_place(unsigned size_class);
+  static constexpr std::uint32_t bin_position(unsigned size_class);
+  static constexpr std::uint32_t extended_position(unsigned size_class);
   constexpr bool is_extended(unsigned size_class) const;
-  void*& at(std::size_t place) { return reinterpret_cast<void**>(this)[place]; }
+  void*& at(std::size_t position) { return reinterpret_cast<void**>(this)[position]; }
 
   std::uint32_t index = 0;                            ///< in the heap table, and in Owner; no_heap: the empty heap
   std::uint32_t in_turn = 0;                          ///< a bit for each class whose cache frees in a row extended
   std::uint64_t remote_adopted = 0;                   ///< blocks that other threads freed and this heap took back
-  std::array<CacheEntry, class_count + 1> entries{};  ///< every malloc and free reads one; see cache_place
+  std::array<CacheEntry, class_count + 1> entries{};  ///< every malloc and free reads one; see CacheSlot
 
   std::array<Bin, class_count + 1> bins{};
   /// The deferred-free buffer: freed blocks for which the cache had no room, of any class and of other threads' slabs
@@ -187,15 +260,15 @@ struct alignas(64) ThreadHeap {
   std::uint32_t detached = 0;                    ///< slabs without room, all classes
   std::uint32_t blocks = 0;                      ///< arenas: blocks of whole pages, under the page heap's lock
   bool is_arena = false;                         ///< made by by_arena_create, no thread's
-  bool needs_flush = false;              ///< parked with cached blocks or empty slabs, which the janitor gives back
-  std::uint16_t parked_at = 0;           ///< the janitor's tick
-  std::uint32_t slabs = 0;               ///< slabs owned
-  std::uint32_t frees_while_wanted = 0;  ///< of other threads' blocks, while the depot was full
+  bool needs_flush = false;     ///< parked with cached blocks or empty slabs, which the background thread gives back
+  std::uint16_t parked_at = 0;  ///< the background thread's tick
+  std::uint32_t slabs = 0;      ///< slabs owned
+  std::uint32_t frees_while_missed = 0;  ///< of other threads' blocks, while the depot was full
   std::uint64_t slabs_begun = 0;         ///< how often one started to hand out its blocks: Slab::key
   void* quarantine = nullptr;            ///< see guard/blocks.cpp; null: none
   Atomic<bool> made{false};              ///< constructed: the table counts a heap before it is
 };
-static_assert(offsetof(ThreadHeap, entries) == cache_place(0) * sizeof(void*));
+static_assert(offsetof(ThreadHeap, entries) == CacheSlot::of_class(0).byte() * sizeof(void*));
 
 /// Behind each heap of the table: extended caches of the classes that the depot has too. Apart, so that the bins of a
 /// thread that needs none lie in one page, and its other pages are not touched.
@@ -203,11 +276,11 @@ inline constexpr std::size_t heap_stride =
     (sizeof(ThreadHeap) + extended_begin(depot_classes) * sizeof(void*) + 511) / 512 * 512;
 static_assert(heap_stride / sizeof(void*) < 1u << 16);  // CacheEntry::last
 
-constexpr std::uint32_t ThreadHeap::bin_place(unsigned size_class) {
+constexpr std::uint32_t ThreadHeap::bin_position(unsigned size_class) {
   return static_cast<std::uint32_t>((offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, cached)) /
                                     sizeof(void*));
 }
-constexpr std::uint32_t ThreadHeap::extended_place(unsigned size_class) {
+constexpr std::uint32_t ThreadHeap::extended_position(unsigned size_class) {
   return static_cast<std::uint32_t>(sizeof(ThreadHeap) / sizeof(void*)) + extended_begins[size_class];
 }
 constexpr bool ThreadHeap::is_extended(unsigned size_class) const {

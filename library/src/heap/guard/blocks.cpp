@@ -256,7 +256,7 @@ void check(const Ring<most>& ring) {
 }
 
 [[gnu::noinline]] Quarantine* make_quarantine(ThreadHeap* heap) {
-  void* const room = allocate_run(sizeof(Quarantine), page_bytes, nullptr, nullptr);
+  void* const room = take_run(sizeof(Quarantine), page_bytes, nullptr, nullptr);
   if (room != nullptr) {
     heap->quarantine = new (room) Quarantine;
     region.pages[region.page_of(room)].flags |= page_cached;  // no program may free it
@@ -281,7 +281,7 @@ void check(const Ring<most>& ring) {
   if (!is_untouched(leaves)) [[unlikely]] {
     report_touched(leaves);
   }
-  free_small(heap, leaves.begin, cache_place(leaves.size_class));
+  free_small(heap, leaves.begin, CacheSlot::of_class(leaves.size_class));
 }
 
 void* allocate_guarded(std::size_t size, std::size_t alignment) {
@@ -291,9 +291,9 @@ void* allocate_guarded(std::size_t size, std::size_t alignment) {
     return nullptr;
   }
   ThreadHeap* const heap = heap_behind_guard;
-  void* block = allocate_small(heap, cache_place(size_class));
+  void* block = from_cache(heap, CacheSlot::of_class(size_class));
   if (block == nullptr) [[unlikely]] {
-    block = allocate_slow(heap, size_class);
+    block = refill_and_take(heap, size_class);
   }
   if (block != nullptr) {
     write_canary({static_cast<char*>(block), size_class, false}, size);
@@ -328,7 +328,7 @@ bool is_of_arena(const void* run) { return (region.pages[region.page_of(run)].fl
     static_cast<void>(checked_run_size(block));
   }
   free_run(block);  // reports what is none
-  look_after_janitor();
+  tend_background_thread();
 }
 
 std::size_t run_size(const void* block) {
@@ -354,10 +354,10 @@ void check_quarantine() {
 
 void* allocate_cached(std::size_t size, void* (*otherwise)(std::size_t size)) {
   if (size <= looked_up_limit - canary_bytes && until_sample != 1) [[likely]] {
-    const std::size_t place = place_table[(size + canary_bytes + 15) / 16];
-    if (void* const block = heap_behind_guard->take_cached(place); block != nullptr) [[likely]] {
+    const CacheSlot slot = CacheSlot::of_size(size + canary_bytes);
+    if (void* const block = heap_behind_guard->take_cached(slot); block != nullptr) [[likely]] {
       --until_sample;
-      write_canary({static_cast<char*>(block), class_at(place), false}, size);
+      write_canary({static_cast<char*>(block), slot.size_class(), false}, size);
       return block;
     }
   }
@@ -375,7 +375,7 @@ void* allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
       return block;
     }
   }
-  void* const block = allocate_run(std::max(size, small_limit + 1), alignment, zeroed, nullptr);
+  void* const block = take_run(std::max(size, small_limit + 1), alignment, zeroed, nullptr);
   if (block != nullptr) {
     write_canary_behind(block, size);
   }

@@ -15,7 +15,7 @@
 
 #include <cstddef>
 
-#include "heap/atomic.hpp"
+#include "base/atomic.hpp"
 
 namespace blockyard::heap::guard {
 

@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/atomic.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
 #include "base/stack.hpp"
-#include "heap/atomic.hpp"
 #include "heap/fault.hpp"
+#include "heap/pages/heap_region.hpp"
 #include "heap/settings.hpp"
-#include "pages/region.hpp"
 
 namespace blockyard::heap::guard {
 

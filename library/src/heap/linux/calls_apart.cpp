@@ -1,6 +1,6 @@
 // Calls of the C library that change what the calling thread may do, or that the system refuses a process with more
-// threads than one: the janitor stands aside for each. The C library makes a change of user in all threads that it
-// knows, of which the janitor is none. A namespace of users is for processes with one thread only. A sandbox holds for
+// threads than one: the background thread ends for each. The C library makes a change of user in all threads that it
+// knows, of which it is none. A namespace of users is for processes with one thread only. A sandbox holds for
 // the thread that asks for it.
 #include <dlfcn.h>
 #include <grp.h>
@@ -16,19 +16,19 @@
 
 namespace {
 
-class Aside {
+class WithoutBackgroundThread {
  public:
-  Aside() : aside_(blockyard::heap::janitor_stands_aside()) {}
-  ~Aside() {
-    if (aside_) {
-      blockyard::heap::janitor_may_return();
+  WithoutBackgroundThread() : ended_(blockyard::heap::end_background_thread()) {}
+  ~WithoutBackgroundThread() {
+    if (ended_) {
+      blockyard::heap::resume_background_thread();
     }
   }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
+  WithoutBackgroundThread(const WithoutBackgroundThread&) = delete;
+  WithoutBackgroundThread& operator=(const WithoutBackgroundThread&) = delete;
 
  private:
-  const bool aside_;
+  const bool ended_;
 };
 
 // In a static program there is no next one, and the system's own call has to do.
@@ -42,7 +42,7 @@ long call_next(const char* name, long number, Arguments... arguments) {
 
 #define BY_CALLED_ALONE(name, number, parameters, ...)                              \
   BY_API int name parameters noexcept {                                             \
-    const Aside aside;                                                              \
+    const WithoutBackgroundThread without;                                          \
     return static_cast<int>(call_next<int parameters>(#name, number, __VA_ARGS__)); \
   }
 
@@ -63,7 +63,7 @@ BY_CALLED_ALONE(capset, SYS_capset, (void* header, const void* data), header, da
 BY_CALLED_ALONE(seteuid, -1, (uid_t user), user)
 BY_CALLED_ALONE(setegid, -1, (gid_t group), group)
 BY_API int initgroups(const char* user, gid_t group) {
-  const Aside aside;
+  const WithoutBackgroundThread without;
   return static_cast<int>(call_next<int(const char*, gid_t)>("initgroups", -1, user, group));
 }
 
@@ -76,7 +76,7 @@ BY_API int prctl(int option, ...) noexcept {
   }
   va_end(list);
   if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
-    blockyard::heap::janitor_in_sandbox();
+    blockyard::heap::enter_sandbox();
   }
   return static_cast<int>(
       call_next<int(int, ...)>("prctl", SYS_prctl, option, values[0], values[1], values[2], values[3]));

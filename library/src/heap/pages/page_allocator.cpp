@@ -1,24 +1,22 @@
 #include "heap/pages/page_allocator.hpp"
 
+#include "base/bound.hpp"
 #include "base/pages.hpp"
-#include "heap/background/background_thread.hpp"
-#include "heap/bound.hpp"
-#include "heap/injected_failure.hpp"
-#include "pages/huge_pages.hpp"
+#include "heap/background/wakeup.hpp"
+#include "pages/injected_failure.hpp"
 
 namespace blockyard::heap {
 
-constinit Supply process_supply;
+constinit PageAllocator page_allocator;
 
 namespace {
 
 // The program is about to touch all of a long run: what its first huge page takes decides about the others.
-void touch_first_chunk(const PageRun& run) {
+void touch_first_chunk(HugePages& huge_pages, const PageRun& run) {
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
   const std::uint32_t first = (run.first + chunk - 1) / chunk * chunk;
   if (first + chunk <= run.first + run.length) {
-    const FirstTouch touch(first, false);
-    touch_without_change(region.page_address(first));
+    huge_pages.first_touch(first, false, [=] { touch_without_change(region.page_address(first)); });
   }
 }
 
@@ -34,22 +32,22 @@ PageRun take_dirty(PageHeap& pages) {
 
 }  // namespace
 
-PageRun Supply::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
+PageRun PageAllocator::take(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
   const PageRun run = pages.allocate(length, alignment, prefer, use);
-  return run || failures_are_final ? run : allocate_at_limit(length, alignment, use);
+  return run || failures_are_final ? run : take_at_limit(length, alignment, use);
 }
 
-// A program at its limit gets the memory that it has freed: also what the janitor works on, once its round has ended,
-// and what it has cut into slabs. A round takes a millisecond, on a busy machine hundreds. `attempt(merged)` is done
-// again until it succeeds or nothing is in work; `merged`: all that is free may be looked through.
+// A program at its limit gets the memory that it has freed: also what the background thread works on, once its round
+// has ended, and what it has cut into slabs. A round takes a millisecond, on a busy machine hundreds. `attempt(merged)`
+// is done again until it succeeds or nothing is in work; `merged`: all that is free may be looked through.
 template <class Attempt>
-void Supply::between_rounds(Attempt attempt) {
+void PageAllocator::between_rounds(Attempt attempt) {
   constexpr std::uint64_t wait_ns = 100'000;
   constexpr unsigned most_waits = 10'000;
   constexpr std::uint32_t nobody_wakes = 0;
   for (unsigned waits = 0; waits < most_waits; ++waits) {
     if (!working.exchange(true, std::memory_order_acquire)) {
-      bool ended = attempt(false);  // the janitor may have had it
+      bool ended = attempt(false);  // the background thread may have had it
       if (!ended) {
         uncut_ready_slabs(true);
         // What a thread purges or populates for itself, outside of rounds, it frees soon.
@@ -64,7 +62,7 @@ void Supply::between_rounds(Attempt attempt) {
   }
 }
 
-PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use) {
+PageRun PageAllocator::take_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use) {
   const PageHeap::Totals now = pages.totals();
   const std::uint64_t being_cut = ReadySlabs::lengths.back() * pages_per_slice;
   PageRun run;
@@ -78,7 +76,7 @@ PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment,
   return run;
 }
 
-bool Supply::grow_at_limit(std::uint32_t page, std::uint32_t length) {
+bool PageAllocator::grow_at_limit(std::uint32_t page, std::uint32_t length) {
   bool grown = false;
   if (failures_are_final) {
     return false;
@@ -91,7 +89,7 @@ bool Supply::grow_at_limit(std::uint32_t page, std::uint32_t length) {
   return grown;
 }
 
-void Supply::uncut_ready_slabs(bool all) {
+void PageAllocator::uncut_ready_slabs(bool all) {
   for (const std::uint32_t slices : ReadySlabs::lengths) {
     const std::uint32_t kept = all ? 0 : ReadySlabs::target(slices);
     // What the program gives back meanwhile may stay.
@@ -104,13 +102,13 @@ void Supply::uncut_ready_slabs(bool all) {
 }
 
 // Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call.
-std::uint32_t Supply::take_slab(std::uint32_t slices) {
+std::uint32_t PageAllocator::take_slab(std::uint32_t slices) {
   const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
   if (const std::uint32_t slice = ready_slabs.take(slices); slice != 0) {
     slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
     return slice;
   }
-  const PageRun run = allocate(length, pages_per_slice, Prefer::ready, PageState::used_slab);
+  const PageRun run = take(length, pages_per_slice, Prefer::ready, PageState::used_slab);
   if (run.length == 0) {
     return 0;
   }
@@ -118,28 +116,28 @@ std::uint32_t Supply::take_slab(std::uint32_t slices) {
   if (run.from != PageState::free_ready) {
     counts.ready_misses_slab.fetch_add(1, std::memory_order_relaxed);
     if (populates_on_a_miss()) {
-      populate_tables(run.first, run.length);
+      region.populate_tables(run.first, run.length);
       populate(run.first, length, counts.populated_by_program);
     }
   }
-  if (demand.reserve_is_low(reserve_pages(), pages.most_used())) {
-    wake_janitor();
+  if (reserve_target.reserve_is_low(reserve_pages(), pages.most_used())) {
+    background.wake();
   }
   return slice_of_page(run.first);
 }
 
-std::uint32_t Supply::take_bare_slab(std::uint32_t slices) {
+std::uint32_t PageAllocator::take_bare_slab(std::uint32_t slices) {
   const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
   const PageRun run = pages.allocate(length, pages_per_slice, Prefer::bare, PageState::used_slab);
   if (!run) {
     return 0;
   }
-  keep_small(run.first);
+  huge_pages.keep_small(run.first);
   slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
   return slice_of_page(run.first);
 }
 
-void Supply::give_slab(std::uint32_t slice, std::uint32_t slices, bool populated) {
+void PageAllocator::give_slab(std::uint32_t slice, std::uint32_t slices, bool populated) {
   // Twice the target: what a program frees at once it may want at once, without the page heap's lock.
   if (populated && ready_slabs.count(slices) < 2 * ReadySlabs::target(slices)) {
     ready_slabs.give(slice, slices);
@@ -148,9 +146,9 @@ void Supply::give_slab(std::uint32_t slice, std::uint32_t slices, bool populated
   }
 }
 
-void Supply::populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
+void PageAllocator::populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
   // The program: a block that may be populated at all; else what take_free found, or a slab.
-  Bound<Loop::pages_populated> populated(
+  base::Bound<base::Loop::pages_populated> populated(
       [&] { return &counter == &counts.populated_by_program ? medium_limit >> page_shift : 2 * pages_per_chunk; });
   for (std::uint32_t page = first_page; page < first_page + length; ++page) {
     populated.turn();
@@ -159,14 +157,14 @@ void Supply::populate(std::uint32_t first_page, std::uint32_t length, Atomic<std
   counter.fetch_add(length, std::memory_order_relaxed);
 }
 
-std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* zeroed) {
+std::uint32_t PageAllocator::take_pages(std::size_t size, std::size_t alignment, bool* zeroed) {
   if (size > region.most_bytes || alignment > region.alignment) {
     return 0;
   }
   const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);
   const auto aligned = static_cast<std::uint32_t>(std::max<std::size_t>(alignment >> page_shift, 1));
   const bool large = size > medium_limit;
-  const PageRun run = allocate(length, aligned, large ? Prefer::dirty : Prefer::ready, PageState::used_block);
+  const PageRun run = take(length, aligned, large ? Prefer::dirty : Prefer::ready, PageState::used_block);
   if (run.length == 0) {
     return 0;
   }
@@ -177,26 +175,26 @@ std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* 
   }
   if (large) {
     counts.large_blocks.fetch_add(1, std::memory_order_relaxed);
-    if (run.from == PageState::free_decommitted && settings.asks_for_huge_pages()) {
-      touch_first_chunk(run);
+    if (run.from == PageState::free_decommitted && huge_pages.asks()) {
+      touch_first_chunk(huge_pages, run);
     }
     return run.first;
   }
   if (run.from != PageState::free_ready) {
     counts.ready_misses_medium.fetch_add(1, std::memory_order_relaxed);
     if (run.from == PageState::free_decommitted && populates_on_a_miss()) {
-      populate_tables(run.first, length);  // it goes back as ready, and slabs may be cut from it
+      region.populate_tables(run.first, length);  // it goes back as ready, and slabs may be cut from it
       populate(run.first, length, counts.populated_by_program);
       tag.flags = page_populated;
     }
   }
-  if (demand.reserve_is_low(reserve_pages(), pages.most_used())) {
-    wake_janitor();
+  if (reserve_target.reserve_is_low(reserve_pages(), pages.most_used())) {
+    background.wake();
   }
   return run.first;
 }
 
-void Supply::give_pages(std::uint32_t first_page) {
+void PageAllocator::give_pages(std::uint32_t first_page) {
   pages.prefetch_ends(first_page);
   const PageTag& tag = region.pages[first_page];
   const bool populated = (tag.flags & page_populated) != 0;
@@ -205,11 +203,11 @@ void Supply::give_pages(std::uint32_t first_page) {
   // In a small program little can stay that nobody gives back.
   constexpr std::uint64_t small_program = (std::uint64_t{16} << 20) >> page_shift;
   if (purgeable && pages.most_used() > small_program) {
-    want_janitor();  // it gives back what is not wanted again
+    background.request();  // it gives back what is not wanted again
   }
 }
 
-bool Supply::populate_chunk(bool dirty_first, bool may_try_huge) {
+bool PageAllocator::populate_chunk(bool dirty_first, bool may_try_huge) {
   PageRun run = dirty_first ? take_dirty(pages) : PageRun{};
   if (!run) {
     run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::decommitted, PageState::in_work);
@@ -220,32 +218,32 @@ bool Supply::populate_chunk(bool dirty_first, bool may_try_huge) {
   if (!run) {
     return false;
   }
-  populate_tables(run.first, run.length);
+  region.populate_tables(run.first, run.length);
+  const auto touch = [&] { populate(run.first, run.length, counts.populated_ahead); };
   if (run.from == PageState::free_decommitted) {
-    const FirstTouch touch(run.first, may_try_huge);
-    populate(run.first, run.length, counts.populated_by_janitor);
+    huge_pages.first_touch(run.first, may_try_huge, touch);
   } else {
-    populate(run.first, run.length, counts.populated_by_janitor);
+    touch();
   }
   pages.free(run.first, PageState::free_ready);
   return true;
 }
 
-bool Supply::cut_ready_slab(std::uint32_t slices) {
+bool PageAllocator::cut_ready_slab(std::uint32_t slices) {
   const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
   const PageRun run = pages.allocate(length, pages_per_slice, Prefer::ready, PageState::used_slab);
   if (!run) {
     return false;
   }
   if (run.from != PageState::free_ready) {
-    populate_tables(run.first, length);
-    populate(run.first, length, counts.populated_by_janitor);
+    region.populate_tables(run.first, length);
+    populate(run.first, length, counts.populated_ahead);
   }
   ready_slabs.give(slice_of_page(run.first), slices);
   return true;
 }
 
-bool Supply::prefault(std::size_t bytes) {
+bool PageAllocator::prefault(std::size_t bytes) {
   // More than there is would be populated until the system ends the process.
   if (bytes > std::min(region.most_bytes, base::memory_of_machine())) {
     return false;
@@ -261,7 +259,7 @@ bool Supply::prefault(std::size_t bytes) {
   return true;
 }
 
-void Supply::make_first_reserve() {
+void PageAllocator::make_first_reserve() {
   prefault(settings.reserve_bytes);
   for (const std::uint32_t slices : ReadySlabs::lengths) {
     while (ready_slabs.count(slices) < ReadySlabs::target(slices) && pages.reserve_pages() != 0 &&

@@ -7,20 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/atomic.hpp"
 #include "base/threads.hpp"
-#include "heap/atomic.hpp"
 #include "heap/pages/ready_slabs.hpp"
 #include "heap/pages/reserve_target.hpp"
+#include "pages/huge_pages.hpp"
 #include "pages/page_heap.hpp"
+#include "pages/purge.hpp"
 
 namespace blockyard::heap {
 
 struct Counts {
   Atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
   Atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise
-  Atomic<std::uint64_t> populated_by_janitor{0};  ///< pages
+  Atomic<std::uint64_t> populated_ahead{0};       ///< pages
   Atomic<std::uint64_t> populated_by_program{0};  ///< pages, after ready misses
-  Atomic<std::uint64_t> purged{0};                ///< pages given back to the operating system
   Atomic<std::uint64_t> large_blocks{0};          ///< blocks above medium_limit handed out
 };
 
@@ -31,9 +32,10 @@ enum PageFlag : std::uint8_t {
   page_cached = 4,     ///< freed, and kept by some thread
 };
 
-class Supply {
+class PageAllocator {
  public:
-  constexpr Supply() = default;
+  constexpr PageAllocator() = default;
+  PageAllocator(const PageAllocator&) = delete;
 
   /// First slice of so many populated, aligned slices; 0 when memory is exhausted. Lock-free while such slabs stand
   /// ready.
@@ -50,18 +52,18 @@ class Supply {
   void prefetch(std::size_t size) {
     if (size <= medium_limit) {
       pages.prefetch_lists(static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift));
-      demand.prefetch();
+      reserve_target.prefetch();
     }
   }
 
   /// Pages that count as reserve. Where little is to stand ready, slabs do too.
   std::uint64_t reserve_pages() const {
-    return pages.reserve_pages() + (demand.began_small() ? ready_slabs.pages() : 0);
+    return pages.reserve_pages() + (reserve_target.began_small() ? ready_slabs.pages() : 0);
   }
 
   /// Whether a thread that finds nothing ready populates what it takes. Not while a preloaded program is small: nothing
   /// is made ready for it, and pages that it never touches would cost it memory.
-  bool populates_on_a_miss() const { return !demand.is_small(); }
+  bool populates_on_a_miss() const { return !reserve_target.is_small(); }
 
   /// Whether the thread that frees a run of so many pages may keep it. Where nothing is made ready, the runs that it
   /// keeps, one of each length, are a sixteenth of the most that was in use.
@@ -77,7 +79,7 @@ class Supply {
 
   /// Populates a chunk that becomes part of the reserve. What large blocks left is mostly resident, so that writing to
   /// it costs next to nothing: with `dirty_first` it is taken first, else only where nothing else is to be had. False
-  /// where nothing is left to populate. `may_try_huge`: it may be a trial of huge pages (huge_chunks.hpp).
+  /// where nothing is left to populate. `may_try_huge`: it may be a trial of huge pages (huge_pages.hpp).
   bool populate_chunk(bool dirty_first, bool may_try_huge);
   /// Cuts one slab of so many slices that then stands ready. False when memory is exhausted.
   bool cut_ready_slab(std::uint32_t slices);
@@ -85,8 +87,8 @@ class Supply {
   bool prefault(std::size_t bytes);
   /// The first reserve and the first slabs, before anybody allocates.
   void make_first_reserve();
-  /// Grows a block in place where no other run is long enough: waits for the janitor's round to end, as a malloc at the
-  /// memory limit does. False when it can't.
+  /// Grows a block in place where no other run is long enough: waits for the background thread's round to end, as a
+  /// malloc at the memory limit does. False when it can't.
   bool grow_at_limit(std::uint32_t page, std::uint32_t length);
   /// Gives ready slabs back to the page heap: all, or those beyond their target.
   void uncut_ready_slabs(bool all);
@@ -94,22 +96,25 @@ class Supply {
   /// Pages of slabs and blocks that were ever handed out.
   std::uint64_t taken() const { return slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken(); }
 
-  PageHeap pages;
+  PageHeap pages{region};
+  HugePages huge_pages{region};
+  Purge purge{pages, huge_pages};
   ReadySlabs ready_slabs;
-  Demand demand;
+  ReserveTarget reserve_target;
   Counts counts;
-  Atomic<std::uint16_t> tick{0};  ///< the janitor's clock: 16 ms each, wraps
-  Atomic<bool> working{false};    ///< held by who does the janitor's work, and by who must not be disturbed by it
+  Atomic<std::uint16_t> tick{0};  ///< the background thread's clock: 16 ms each, wraps
+  Atomic<bool> working{
+      false};  ///< held by who does the background thread's work, and by who must not be disturbed by it
 
  private:
-  PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
-  PageRun allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
+  PageRun take(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+  PageRun take_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
   template <class Attempt>
   void between_rounds(Attempt attempt);
 
   Atomic<std::uint64_t> slab_pages_taken_{0};
 };
 
-extern Supply process_supply;
+extern PageAllocator page_allocator;
 
 }  // namespace blockyard::heap

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdint>
 
-#include "heap/atomic.hpp"
+#include "base/atomic.hpp"
 #include "heap/index_stack.hpp"
+#include "heap/pages/heap_region.hpp"
 #include "heap/settings.hpp"
-#include "pages/region.hpp"
 
 namespace blockyard::heap {
 
@@ -16,7 +16,8 @@ class ReadySlabs {
  public:
   static constexpr std::array<std::uint32_t, 3> lengths{1, 2, 4};  ///< slices
 
-  /// How many of a length the janitor keeps. Longer slabs are taken far less often: an eighth as many of each.
+  /// How many of a length the background thread keeps. Longer slabs are taken far less often: an eighth as many of
+  /// each.
   static std::uint32_t target(std::uint32_t slices) {
     const auto slabs = static_cast<std::uint32_t>(settings.ready_slabs);
     return slices == 1 ? slabs : slabs / 8;

@@ -6,8 +6,8 @@
 // their slabs these blocks are in use.
 //
 // Bound: 128 KiB of blocks a class, 2.5 MiB if all 24 classes are full. Blocks are taken only of classes of which a
-// thread recently found none, and go back to their slabs three ticks (48 ms) of the janitor's clock after that: a level
-// that is freed leaves none here.
+// thread recently found none, and go back to their slabs three ticks (48 ms) of the background thread's clock after
+// that: a level that is freed leaves none here.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "heap/atomic.hpp"
-#include "heap/bound.hpp"
+#include "base/atomic.hpp"
+#include "base/bound.hpp"
 #include "heap/front/thread_cache.hpp"
+#include "heap/pages/heap_region.hpp"
 #include "heap/transfer/magazine_ring.hpp"
-#include "pages/region.hpp"
 
 namespace blockyard::heap {
 
@@ -57,7 +57,7 @@ class Depot {
  public:
   /// Full, or empty.
   struct alignas(64) Magazine {
-    Atomic<std::uint64_t> turn{0};  ///< of its place: see magazine_ring.hpp
+    Atomic<std::uint64_t> turn{0};  ///< of its slot: see magazine_ring.hpp
     std::array<void*, most_cached / 2> blocks{};
   };
   static_assert(sizeof(Magazine) == 256);
@@ -72,28 +72,28 @@ class Depot {
     }
   }
 
-  /// Calls fill(Magazine&) for an empty magazine of the class and hands it over. False: none is empty, or none of the
-  /// class is wanted. Lock-free.
+  /// Calls fill(Magazine&) for an empty magazine of the class and hands it over. False: none is empty, or no
+  /// thread misses the class. Lock-free.
   template <class Fill>
   bool give(unsigned size_class, std::uint16_t tick, Fill&& fill) {
-    Givers& its = ends_[size_class].givers;
-    return is_wanted(its, tick) && Ring::give(its.given, shift(size_class), TurnsToWrite{*this, size_class},
-                                              [&](std::uint64_t place) { fill(magazine(size_class, place)); });
+    Givers& givers = ends_[size_class].givers;
+    return is_missed(givers, tick) && Ring::give(givers.given, shift(size_class), TurnsToWrite{*this, size_class},
+                                                 [&](std::uint64_t slot) { fill(magazine(size_class, slot)); });
   }
 
-  /// Calls use(const Magazine&) for a full one. False: there is none, and the class is wanted from now on. Lock-free.
+  /// Calls use(const Magazine&) for a full one. False: there is none, and the class is missed from now on. Lock-free.
   template <class Use>
   bool take(unsigned size_class, std::uint16_t tick, Use&& use) {
-    Takers& its = ends_[size_class].takers;
+    Takers& takers = ends_[size_class].takers;
     // Said once a tick: the line is the givers'.
-    if (const std::uint32_t now = std::uint32_t{tick} + 1; its.said_at.load(std::memory_order_relaxed) != now) {
-      its.said_at.store(now, std::memory_order_relaxed);
-      ends_[size_class].givers.wanted_at.store(now, std::memory_order_relaxed);
+    if (const std::uint32_t now = std::uint32_t{tick} + 1; takers.written_at.load(std::memory_order_relaxed) != now) {
+      takers.written_at.store(now, std::memory_order_relaxed);
+      ends_[size_class].givers.missed_at.store(now, std::memory_order_relaxed);
     }
     // Who finds none does not ask for the lines of the blocks.
-    return Ring::has_full(its.taken, shift(size_class), Turns{*this, size_class}) &&
-           Ring::take(its.taken, shift(size_class), TurnsToWrite{*this, size_class},
-                      [&](std::uint64_t place) { use(std::as_const(magazine(size_class, place))); });
+    return Ring::has_full(takers.taken, shift(size_class), Turns{*this, size_class}) &&
+           Ring::take(takers.taken, shift(size_class), TurnsToWrite{*this, size_class},
+                      [&](std::uint64_t slot) { use(std::as_const(magazine(size_class, slot))); });
   }
 
   /// Prefetches what take() reads first: who comes here seldom finds it cold.
@@ -111,27 +111,27 @@ class Depot {
   }
 
   /// Whether a thread looked for blocks of the class within the last ticks.
-  bool is_wanted(unsigned size_class, std::uint16_t tick) const { return is_wanted(ends_[size_class].givers, tick); }
+  bool is_missed(unsigned size_class, std::uint16_t tick) const { return is_missed(ends_[size_class].givers, tick); }
 
   /// Whether give() would find an empty one at the moment.
   bool has_room(unsigned size_class, std::uint16_t tick) {
-    const Givers& its = ends_[size_class].givers;
-    return is_wanted(its, tick) && Ring::has_room(its.given, shift(size_class), Turns{*this, size_class});
+    const Givers& givers = ends_[size_class].givers;
+    return is_missed(givers, tick) && Ring::has_room(givers.given, shift(size_class), Turns{*this, size_class});
   }
 
-  /// Calls free(void*) for the blocks of classes that nobody wants any more (`all`: of all), of at most `most`
+  /// Calls free(void*) for the blocks of classes that no thread misses any more (`all`: of all), of at most `most`
   /// magazines; of all that wait at most magazine_count. One thread at a time. Returns whether there was any.
   template <class Free>
   bool drain(std::uint16_t tick, bool all, std::uint32_t most, Free&& free) {
     std::uint32_t drained = 0;
-    Bound<Loop::magazines_drained> magazines(most);
+    base::Bound<base::Loop::magazines_drained> magazines(most);
     for (unsigned size_class = 0; size_class < depot_classes && drained < most; ++size_class) {
-      if (!all && !forget_unwanted(size_class, tick)) {
+      if (!all && !forget_missed(size_class, tick)) {
         continue;
       }
-      const auto free_blocks = [&](std::uint64_t place) {
+      const auto free_blocks = [&](std::uint64_t slot) {
         for (std::uint32_t each = 0; each < magazine_blocks(size_class); ++each) {
-          free(magazine(size_class, place).blocks[each]);
+          free(magazine(size_class, slot).blocks[each]);
         }
       };
       while (drained < most &&
@@ -146,9 +146,9 @@ class Depot {
   /// In a forked child, before anybody uses the heap there: what threads that are gone had begun.
   void mend_in_child() {
     for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
-      Ends& its = ends_[size_class];
-      if (its.givers.given.load(std::memory_order_relaxed) != 0) {
-        Ring::mend(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
+      Ends& ends = ends_[size_class];
+      if (ends.givers.given.load(std::memory_order_relaxed) != 0) {
+        Ring::mend(ends.givers.given, ends.takers.taken, shift(size_class), Turns{*this, size_class},
                    [&](std::uint64_t from, std::uint64_t to) {
                      magazine(size_class, to).blocks = magazine(size_class, from).blocks;
                    });
@@ -161,11 +161,11 @@ class Depot {
   template <class Visit>
   void for_each(Visit&& visit) {
     for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
-      const Ends& its = ends_[size_class];
-      Ring::for_each_full(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
-                          [&](std::uint64_t place) {
+      const Ends& ends = ends_[size_class];
+      Ring::for_each_full(ends.givers.given, ends.takers.taken, shift(size_class), Turns{*this, size_class},
+                          [&](std::uint64_t slot) {
                             for (std::uint32_t each = 0; each < magazine_blocks(size_class); ++each) {
-                              visit(magazine(size_class, place).blocks[each], size_class);
+                              visit(magazine(size_class, slot).blocks[each], size_class);
                             }
                           });
     }
@@ -177,57 +177,57 @@ class Depot {
   struct Turns {
     Depot& depot;
     unsigned size_class;
-    Atomic<std::uint64_t>& operator()(std::uint64_t place) const { return depot.magazine(size_class, place).turn; }
+    Atomic<std::uint64_t>& operator()(std::uint64_t slot) const { return depot.magazine(size_class, slot).turn; }
   };
   // Who reads a turn goes on to the blocks, behind an atomic operation that holds back what was not prefetched before.
   struct TurnsToWrite {
     Depot& depot;
     unsigned size_class;
-    Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
-      Magazine& its = depot.magazine(size_class, place);
-      void* const* const end = its.blocks.data() + magazine_blocks(size_class);
-      for (auto line = reinterpret_cast<void* const*>(&its); line < end; line += 64 / sizeof(void*)) {
+    Atomic<std::uint64_t>& operator()(std::uint64_t slot) const {
+      Magazine& magazine = depot.magazine(size_class, slot);
+      void* const* const end = magazine.blocks.data() + magazine_blocks(size_class);
+      for (auto line = reinterpret_cast<void* const*>(&magazine); line < end; line += 64 / sizeof(void*)) {
         prefetch_to_write(line);
       }
-      return its.turn;
+      return magazine.turn;
     }
   };
 
   // What those who hand over read first, and what those who take: a line each, which the others do not write.
   struct alignas(64) Givers {
     Atomic<std::uint64_t> given{0};
-    Atomic<std::uint32_t> wanted_at{0};  ///< the janitor's tick plus 1; 0: not wanted
+    Atomic<std::uint32_t> missed_at{0};  ///< the tick plus 1 at which a thread found none; 0: none did
   };
   struct alignas(64) Takers {
     Atomic<std::uint64_t> taken{0};
-    Atomic<std::uint32_t> said_at{0};  ///< what a taker wrote to wanted_at last
+    Atomic<std::uint32_t> written_at{0};  ///< what a taker wrote to missed_at last
   };
   struct Ends {
     Givers givers;
     Takers takers;
   };
 
-  static constexpr std::uint16_t wanted_for = 3;  // ticks
+  static constexpr std::uint16_t missed_for = 3;  // ticks
 
   static unsigned shift(unsigned size_class) { return depot_plans[size_class].shift; }
 
-  static bool is_wanted(const Givers& givers, std::uint16_t tick) {
-    const std::uint32_t at = givers.wanted_at.load(std::memory_order_relaxed);
-    return at != 0 && static_cast<std::uint16_t>(tick + 1 - at) < wanted_for;
+  static bool is_missed(const Givers& givers, std::uint16_t tick) {
+    const std::uint32_t at = givers.missed_at.load(std::memory_order_relaxed);
+    return at != 0 && static_cast<std::uint16_t>(tick + 1 - at) < missed_for;
   }
 
-  Magazine& magazine(unsigned size_class, std::uint64_t place) {
-    return magazines_[depot_plans[size_class].first + place];
+  Magazine& magazine(unsigned size_class, std::uint64_t slot) {
+    return magazines_[depot_plans[size_class].first + slot];
   }
 
-  // Whether nobody wants the class any more; then it is not wanted again when the tick has gone round.
-  bool forget_unwanted(unsigned size_class, std::uint16_t tick) {
-    Givers& its = ends_[size_class].givers;
-    if (is_wanted(its, tick)) {
+  // Whether no thread misses the class any more; then it is not missed again when the tick has gone round.
+  bool forget_missed(unsigned size_class, std::uint16_t tick) {
+    Givers& givers = ends_[size_class].givers;
+    if (is_missed(givers, tick)) {
       return false;
     }
-    if (its.wanted_at.load(std::memory_order_relaxed) != 0) {
-      its.wanted_at.store(0, std::memory_order_relaxed);
+    if (givers.missed_at.load(std::memory_order_relaxed) != 0) {
+      givers.missed_at.store(0, std::memory_order_relaxed);
     }
     return true;
   }

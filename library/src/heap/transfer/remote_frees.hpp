@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "base/atomic.hpp"
 #include "base/remote_list.hpp"
-#include "heap/atomic.hpp"
 #include "heap/front/free_links.hpp"
 #include "heap/front/thread_heap.hpp"
 #include "heap/heap_table.hpp"
@@ -42,8 +42,5 @@ inline bool free_remote(void* block, unsigned* size_class = nullptr) {
   }
   return announce;
 }
-
-/// Adopts the remote frees of at most `most` announced slabs, for the thread that owns the heap. Returns of how many.
-std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most);
 
 }  // namespace blockyard::heap

@@ -1,6 +1,6 @@
-// The atomic type of everything in the heap that several threads touch.
+// The atomic type of everything in the heap and its pages that several threads touch.
 //
-// std::atomic in what is shipped. Compiled with BLOCKYARD_DELAYS it is that of tests/heap/delays, which has a random
+// std::atomic in what is shipped. Compiled with BLOCKYARD_DELAYS it is that of tests/shared, which has a random
 // delay before and after every operation, so that threads meet in the middle of things that otherwise take a
 // nanosecond.
 #pragma once
@@ -8,10 +8,10 @@
 #include <atomic>
 
 #if BLOCKYARD_DELAYS
-#include "heap/delays/delayed_atomic.hpp"
+#include "shared/delayed_atomic.hpp"
 #endif
 
-namespace blockyard::heap {
+namespace blockyard::base {
 
 #if BLOCKYARD_DELAYS
 template <class T>
@@ -27,4 +27,4 @@ struct StandardAtomics {
   using atomic = Atomic<T>;
 };
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::base

@@ -1,4 +1,4 @@
-// std::atomic with a random delay around every operation: only for tests (heap/atomic.hpp).
+// std::atomic with a random delay around every operation: only for tests (base/atomic.hpp).
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 #include "base/pages.hpp"
 #include "base/threads.hpp"
 
-namespace blockyard::heap {
+namespace blockyard::base {
 
 /// Mostly nothing; one time in 8 a spin of up to 255 pauses, one in 128 the processor is given away.
 inline void delay() {
@@ -19,10 +19,10 @@ inline void delay() {
   state ^= state << 17;
   const auto dice = static_cast<std::uint32_t>(state >> 32);
   if (dice % 128 == 0) {
-    base::yield_thread();
+    yield_thread();
   } else if (dice % 8 == 0) {
     for (std::uint32_t left = (dice >> 8) & 255; left > 0; --left) {
-      base::pause();
+      pause();
     }
   }
 }
@@ -80,4 +80,4 @@ class DelayedAtomic {
   std::atomic<T> value_{};
 };
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::base

@@ -15,18 +15,18 @@
 #if BLOCKYARD_BOUNDS
 #include <array>
 #include <atomic>
-#include <cstdio>
+#include <cstdlib>
 
-#include "heap/fault.hpp"
+#include "base/say.hpp"
 #endif
 
-namespace blockyard::heap {
+namespace blockyard::base {
 
 enum class Loop : std::uint8_t {
   lists_adopted,
   blocks_trimmed,
   magazines_drained,
-  places_mended,
+  slots_mended,
   runs_in_work,
   pages_populated,
   table_pages,
@@ -46,7 +46,7 @@ inline constexpr std::array<const char*, static_cast<std::size_t>(Loop::count)> 
     "lists of remote frees adopted",
     "cached blocks trimmed",
     "magazines drained",
-    "places of a ring mended in a forked child",
+    "slots of a ring mended in a forked child",
     "runs in work given up in a forked child",
     "pages populated at once",
     "pages of a table populated",
@@ -79,10 +79,9 @@ class Bound {
 
   void turn() {
     if (left_-- == 0) {
-      char text[160];
-      std::snprintf(text, sizeof text, "more turns of a loop than stated: %s",
-                    loop_names[static_cast<std::size_t>(Which)]);
-      report_broken(text);
+      say("blockyard: the heap itself is broken: more turns of a loop than stated: %s\n",
+          loop_names[static_cast<std::size_t>(Which)]);
+      std::abort();
     }
   }
 
@@ -102,4 +101,4 @@ class Bound {
 
 #endif
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::base

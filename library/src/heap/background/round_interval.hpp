@@ -1,9 +1,9 @@
-// How long the janitor sleeps between two rounds.
+// How long the background thread sleeps between two rounds.
 //
 // A round costs 10 to 35 us, nearly all of it going to sleep and waking up, so rounds are rare where little is taken:
-// the program may take three eighths of what it may take before it would have to wake the janitor, which is a system
-// call. Where it ran the reserve that low, the pause is short. When nothing was taken for a while the pause doubles up
-// to the longest sleep.
+// the program may take three eighths of what it may take before it would have to wake the background thread, which is a
+// system call. Where it ran the reserve that low, the pause is short. When nothing was taken for a while the pause
+// doubles up to the longest sleep.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace blockyard::heap {
 struct Round {
   bool more_to_do = false;
   std::uint64_t taken = 0;  ///< pages that the program took since the round before
-  unsigned spent = 0;       ///< see Demand::spent
+  unsigned spent = 0;       ///< see ReserveTarget::spent
 };
 
-class Naps {
+class RoundInterval {
  public:
-  static constexpr std::uint64_t shortest_nap_ns = 4'000'000;  ///< up to it, the janitor need not be woken
-  static constexpr std::uint64_t longest_nap_ns = 16'000'000;  ///< while the program takes memory
-  static constexpr std::uint64_t longest_sleep_ns = 250'000'000;
+  static constexpr std::uint64_t shortest_ns = 4'000'000;       ///< up to it, the background thread need not be woken
+  static constexpr std::uint64_t longest_busy_ns = 16'000'000;  ///< while the program takes memory
+  static constexpr std::uint64_t longest_idle_ns = 250'000'000;
 
   /// Nanoseconds until the next round, at least `period_ns`.
   std::uint64_t next(const Round& round, std::uint64_t period_ns) {
@@ -33,10 +33,10 @@ class Naps {
       return pause_ = period_ns;
     }
     idle_ns_ = round.taken != 0 ? 0 : idle_ns_ + pause_;
-    const std::uint64_t longest = idle_ns_ < longest_sleep_ns ? longest_nap_ns : longest_sleep_ns;
+    const std::uint64_t longest = idle_ns_ < longest_idle_ns ? longest_busy_ns : longest_idle_ns;
     std::uint64_t pause = std::min(pause_ * 2, pause_ * aim_spent / std::max(round.spent, 1u));
     if (round.spent >= all_spent) {
-      pause = std::min(pause, shortest_nap_ns);
+      pause = std::min(pause, shortest_ns);
     }
     return pause_ = std::clamp(pause, period_ns, std::max(longest, period_ns));
   }

@@ -6,13 +6,13 @@
 #pragma once
 
 #if BLOCKYARD_FAILURES
-#include "heap/failures/injected_failure.hpp"
+#include "shared/injected_failure.hpp"
 #else
-namespace blockyard::heap {
+namespace blockyard::pages {
 
 inline constexpr bool failures_are_final = false;
 constexpr bool acquisition_fails() { return false; }
 constexpr bool access_fails() { return false; }
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages
 #endif

@@ -1,9 +1,9 @@
-// A failure at a place that a test names (library/src/heap/injected_failure.hpp).
+// A failure at a place that a test names (library/src/pages/injected_failure.hpp).
 #pragma once
 
 #include <atomic>
 
-namespace blockyard::heap {
+namespace blockyard::pages {
 
 /// Acquisitions that still succeed before one fails; negative: none will.
 inline std::atomic<long> acquisitions_until_failure{-1};
@@ -18,4 +18,4 @@ inline std::atomic<bool> access_is_refused{false};
 
 inline bool access_fails() { return access_is_refused.load(std::memory_order_relaxed); }
 
-}  // namespace blockyard::heap
+}  // namespace blockyard::pages
