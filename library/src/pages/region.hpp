@@ -93,7 +93,8 @@ struct Region {
   char* slice_address(std::size_t slice) const { return base + (slice << slice_shift); }
 
   /// Finds a place for at most `most` bytes, the tables and `bytes_beside` for a further one, and maps the first
-  /// chunks, once, or only one for a `small` program; O(1). The first of `tables` is that of page tags. False when not even one chunk can be had.
+  /// chunks, once, or only one for a `small` program; O(1). The first of `tables` is that of page tags. False when not
+  /// even one chunk can be had.
   bool reserve(std::size_t most, std::size_t bytes_beside, bool small);
 
   /// Maps the region up to `wanted` bytes at least, a multiple of chunk_bytes, and the tables that describe it. Where
