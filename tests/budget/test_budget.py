@@ -23,10 +23,11 @@ def judged(limit: str, *program: object, code: int = 0) -> dict:
     return json.loads(done.stdout)["limits"][0]
 
 
-def test_one_planted_allocation_fails_the_limit_and_is_shown_with_its_stack() -> None:
-    done = budget("--limit", AUDIO, "--", PROGRAM, 7)
+@pytest.mark.parametrize("frame", [1, 7, 10])
+def test_one_planted_allocation_fails_the_limit_and_is_shown_with_its_stack(frame: int) -> None:
+    done = budget("--limit", AUDIO, "--", PROGRAM, frame)
     assert done.returncode == 3
-    assert "malloc of 4.22 KiB by audio-1 in frame 7" in done.stdout
+    assert f"malloc of 4.22 KiB by audio-1 in frame {frame}" in done.stdout
     assert "mix" in done.stdout
     assert "audio.cpp:" in done.stdout
 

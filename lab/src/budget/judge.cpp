@@ -118,15 +118,15 @@ class Judged {
 
   void frame_ends(std::uint64_t frames) {
     if (limit_.per == Per::frame) {
-      if (frame_is_whole_) close();
+      if (frame_counts_) close();
       clear();
     }
     if (limit_.after_phase.empty() && limit_.after_frames != 0 && frames >= limit_.after_frames + 1) activate();
-    frame_is_whole_ = is_active();
+    frame_counts_ = is_active();
   }
 
   void count(std::uint64_t amount, const Violation& what) {
-    if (!is_active() || (limit_.per == Per::frame && !frame_is_whole_) || amount == 0) return;
+    if (!is_active() || (limit_.per == Per::frame && !frame_counts_) || amount == 0) return;
     const std::uint64_t before = counted_;
     counted_ += amount;
     events_ += 1;
@@ -191,6 +191,9 @@ class Judged {
     if (active_) return;
     active_ = true;
     since_ns_ = now_ns_;
+    // The rest of a frame is no more than the frame: what exceeds a limit there does in the whole.
+    frame_counts_ = true;
+    clear();
   }
 
   /// The end of a frame, a second or the run.
@@ -219,7 +222,7 @@ class Judged {
   std::vector<bool> threads_;
   std::vector<bool> tags_;
   bool active_;
-  bool frame_is_whole_ = false;
+  bool frame_counts_ = false;
   bool was_over_ = false;
   std::uint64_t now_ns_ = 0;
   std::uint64_t since_ns_ = 0;
