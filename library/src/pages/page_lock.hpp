@@ -33,8 +33,11 @@ class BasicPageLock {
       base::wake_one(&word_);
     }
   }
-  /// Whether a thread sleeps for it.
-  bool is_waited_for() const { return waiting_.load(std::memory_order_relaxed) != 0; }
+  /// Whether a thread sleeps for it while another holds it. Of two threads, the one that asks is then the holder: the
+  /// other counts itself only while it sleeps, and may do so beside a free lock when nobody woke it.
+  bool is_waited_for() const {
+    return word_.load(std::memory_order_seq_cst) == taken && waiting_.load(std::memory_order_seq_cst) != 0;
+  }
   /// In a forked child, where those that waited for it are gone.
   void forget_waiting() { waiting_.store(0, std::memory_order_relaxed); }
   /// unlock() there.
@@ -56,11 +59,11 @@ class BasicPageLock {
       }
       base::pause();
     }
-    waiting_.fetch_add(1, std::memory_order_seq_cst);
-    while (!try_lock()) {
+    do {
+      waiting_.fetch_add(1, std::memory_order_seq_cst);
       base::sleep_while(&word_, taken, longest_sleep_ns);
-    }
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
+      waiting_.fetch_sub(1, std::memory_order_seq_cst);
+    } while (!try_lock());
   }
 
   typename Atomics::template atomic<std::uint32_t> word_{free};
