@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from blockyard.analysis import causes, passes
+from blockyard.analysis import causes, passes, samples
 from blockyard.campaign import prepare
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,14 +38,14 @@ def test_the_package_reads_the_same_row():
 
 def test_the_package_knows_the_same_causes():
     assert header_causes() == {
-        "looked": causes.LOOKED,
-        "fault_in_call": causes.FAULT_CALL,
-        "fault_in_touch": causes.FAULT_TOUCH,
-        "preempted": causes.PREEMPTED,
-        "slept": causes.SLEPT,
-        "migrated": causes.MIGRATED,
-        "major_fault": causes.MAJOR_FAULT,
-        "host_paused": causes.HOST,
+        "looked": samples.LOOKED,
+        "fault_in_call": samples.FAULT_CALL,
+        "fault_in_touch": samples.FAULT_TOUCH,
+        "preempted": samples.PREEMPTED,
+        "slept": samples.SLEPT,
+        "migrated": samples.MIGRATED,
+        "major_fault": samples.MAJOR_FAULT,
+        "host_paused": samples.HOST,
     }
     machine = re.search(r"uint8_t machine = ([\w |]+);", HEADER)[1].split(" | ")
     assert sum(header_causes()[name] for name in machine) == causes.MACHINE

@@ -99,7 +99,7 @@ class _Digest:
 def _figures(repeats: Repeats, name: str, rounds: tuple[int, ...], factors: tuple[float, ...]) -> AllocatorFigures:
     facts = facts_of.run({"status": "ok", "ticks_per_ns": 1 / repeats.step_ns, "looking": {"source": "perf"}})
     runs = tuple(Run(Path(), place, facts) for place in range(1, len(rounds) + 1))
-    allocator = AllocatorRuns(name, name, "defaults", "1.0", runs, (), {}, False, False, (0.0, 0.0))
+    allocator = AllocatorRuns(name, name, "defaults", "1.0", runs, (), (), (), False, False, (0.0, 0.0))
     kept = {
         operation: (repeats.slowest[name, operation], factor)
         for operation, factor in zip(OPERATIONS, factors, strict=True)

@@ -14,13 +14,14 @@ namespace blockyard::heap {
 
 namespace {
 
+// Zero to begin with, so that the table takes no room in the file.
 struct EmptyBlocks {
   static constexpr std::uint32_t room = 1u << 16;
   static constexpr std::size_t bytes = room * block_alignment;
   static constexpr std::uint32_t live = ~std::uint32_t{0};  // in place of a link
 
   Atomic<std::uintptr_t> begin{0};  // 0: not reserved yet
-  Atomic<std::uint32_t> fresh{1};   // index 0 is none
+  Atomic<std::uint32_t> begun{0};   // indices handed out at least once, from 1 on: index 0 is none
   IndexStack<> freed;
   std::array<Atomic<std::uint32_t>, room> links{};
 
@@ -50,10 +51,10 @@ void* take_empty_block() {
   std::uint32_t index = empty_blocks.freed.pop(link_of_empty);
   if (index == 0) {
     // Past the end only by as many as threads come here at once.
-    if (empty_blocks.fresh.load(std::memory_order_relaxed) >= EmptyBlocks::room || empty_blocks.reserve() == 0) {
+    if (empty_blocks.begun.load(std::memory_order_relaxed) >= EmptyBlocks::room || empty_blocks.reserve() == 0) {
       return nullptr;
     }
-    index = empty_blocks.fresh.fetch_add(1, std::memory_order_relaxed);
+    index = empty_blocks.begun.fetch_add(1, std::memory_order_relaxed) + 1;
     if (index >= EmptyBlocks::room) {
       return nullptr;
     }

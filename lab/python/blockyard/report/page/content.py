@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import causes, fidelity, figures, memory, tiles, worst_frames
+from blockyard.analysis import causes, fidelity, figures, memory, samples, tiles, worst_frames
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
@@ -69,9 +69,9 @@ def constants() -> dict[str, Any]:
     """What the page's own arithmetic needs to agree with the tiles, and its words with the tables."""
     masks = {
         causes.INTERRUPTED: causes.MACHINE,
-        causes.WAITED: causes.SLEPT,
-        causes.FAULTED: causes.FAULT_CALL | causes.FAULT_TOUCH | causes.MAJOR_FAULT,
-        causes.OWN: causes.LOOKED,
+        causes.WAITED: samples.SLEPT,
+        causes.FAULTED: samples.FAULT_CALL | samples.FAULT_TOUCH | samples.MAJOR_FAULT,
+        causes.OWN: samples.LOOKED,
         causes.UNKNOWN: 0,
     }
     return {
