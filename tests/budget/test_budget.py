@@ -48,6 +48,7 @@ def test_runs_without_one_pass_each_time() -> None:
         ("thread=audio* allocated-bytes=1M after=play", 4_321),
         ("site=*mix* allocations=9 after=play", 1),
         ("site=*mix* live-bytes=1M", 4_321),
+        ("thread=audio* live-bytes=1M after=play", 34_321),
     ],
 )
 def test_each_quantity_is_counted_exactly(limit: str, worst: int) -> None:
@@ -57,14 +58,31 @@ def test_each_quantity_is_counted_exactly(limit: str, worst: int) -> None:
 def test_limits_begin_after_frames_seconds_and_phases() -> None:
     assert judged("thread=audio* allocations=0 after=7frames per=frame", 7)["passed"]
     assert not judged("thread=audio* allocations=0 after=6frames per=frame", 7, code=3)["passed"]
-    assert judged("thread=audio* allocations=0 after=3600s", 7)["passed"]
+
+
+@pytest.mark.parametrize(("phase", "frames", "outliving"), [(0, 10, 1), (5, 6, 0), (6, 5, 0)])
+def test_a_limit_after_a_phase_counts_no_frame_and_no_block_from_before_it(
+    phase: int, frames: int, outliving: int
+) -> None:
+    assert judged("allocations=9 per=frame after=play", 0, 0, phase)["judged"] == frames
+    assert judged("outliving-blocks=9 after=play", 0, 0, phase)["worst"] == outliving
+
+
+def test_what_is_alive_when_its_limit_begins_exceeds_it_by_the_call_that_made_it_too_much() -> None:
+    found = judged("thread=audio* live-bytes=15K after=play", 0, code=3)
+    assert (found["worst"], found["events_over"]) == (30_000, 1)
+    assert (found["first"]["call"], found["first"]["bytes"]) == ("malloc", 10_000)
+    assert judged("thread=audio* live-bytes=30K after=play", 0)["passed"]
 
 
 @pytest.mark.parametrize(
     ("limit", "reason"),
     [
         ("thread=video* allocations=0", "no thread is called 'video*'"),
-        ("allocations=0 after=pause", "never came"),
+        ("allocations=0 after=pause", "pause, never came"),
+        ("allocations=0 after=3600s", "3600 s, never came"),
+        ("live-bytes=1M after=3600s", "3600 s, never came"),
+        ("outliving-blocks=0 after=99frames", "99 frames, never came"),
         ("allocations=0 per=frame after=10frames", "no whole frame"),
     ],
 )
@@ -107,6 +125,14 @@ def test_learned_limits_hold_for_the_program_that_they_were_learned_from(tmp_pat
     assert budget("--limits", limits, "--", PROGRAM, 3).returncode == 0
 
 
+def test_no_limits_are_learned_from_a_program_that_fails(tmp_path: Path) -> None:
+    limits = tmp_path / "budget.toml"
+    done = budget("--learn", limits, "--", PROGRAM, 0, 5)
+    assert done.returncode == 1
+    assert "itself ended with exit code 5" in done.stderr
+    assert not limits.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -117,7 +143,11 @@ def test_learned_limits_hold_for_the_program_that_they_were_learned_from(tmp_pat
         (("--limit", "allocations=0 per=hour"), "per is one of"),
         (("--limit", "live-bytes=1 per=frame"), "at every moment only"),
         (("--limits", "/no/such/file"), "there is no file of limits"),
-        (("--learn", "x", "--limit", "allocations=0"), "leave --limits and --limit out"),
+        (("--limit", "allocations=0 thread='audio"), "no closing quotation"),
+        (("--learn", "x", "--limit", "allocations=0"), "leave --limit out"),
+        (("--learn", "x", "--warn", "--json"), "leave --warn and --json out"),
+        (("--learn", "x", "--export-json", "y"), "leave --export-json out"),
+        (("--learn", "x", "--export-junit", "y"), "leave --export-junit out"),
     ],
 )
 def test_limits_that_are_none_are_refused_in_one_sentence(arguments: tuple, words: str) -> None:

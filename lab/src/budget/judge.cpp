@@ -91,7 +91,9 @@ constexpr std::size_t no_rule = std::numeric_limits<std::size_t>::max();
 class Judged {
  public:
   Judged(const Limit& limit, const journal::Header& header, const sites::Labels& labels)
-      : limit_(limit), site_(labels, limit.site), active_(limit.after_phase.empty() && limit.after_frames == 0) {
+      : limit_(limit),
+        site_(labels, limit.site),
+        active_(limit.after_phase.empty() && limit.after_frames == 0 && limit.after_ns == 0) {
     for (const journal::Thread& one : header.threads) {
       threads_.push_back(limit.thread.empty() || fits(limit.thread, one.name) ||
                          fits(limit.thread, std::to_string(one.id)));
@@ -100,20 +102,27 @@ class Judged {
   }
 
   bool concerns(const Event& event) {
+    // What a frame's end finds alive was allocated in that frame, and since the limit began.
+    if (limit_.what == Quantity::outliving_blocks && !frame_counts_) return false;
     return threads_[event.thread] && tags_[event.tag] && (limit_.site.empty() || site_.fits(event.site));
   }
 
   /// Before each event: the time that it happens at.
   void reach(std::uint64_t time_ns) {
     now_ns_ = time_ns;
-    if (limit_.per != Per::second || !is_active()) return;
+    if (limit_.after_ns != 0 && time_ns >= limit_.after_ns) activate(limit_.after_ns);
+    if (limit_.per != Per::second || !active_) return;
     const std::uint64_t second = (time_ns - since_ns_) / second_ns;
     if (second != second_) close();
     second_ = second;
   }
 
-  void phase(const std::string& name) {
-    if (!limit_.after_phase.empty() && name == limit_.after_phase) activate();
+  void phase(const std::string& name, std::uint64_t frames) {
+    if (active_ || limit_.after_phase.empty() || name != limit_.after_phase) return;
+    activate(now_ns_);
+    // The rest of a frame is no more than the frame: what exceeds a limit there does in the whole. Before the first
+    // mark there is none.
+    frame_counts_ = frames != 0;
   }
 
   void frame_ends(std::uint64_t frames) {
@@ -121,36 +130,33 @@ class Judged {
       if (frame_counts_) close();
       clear();
     }
-    if (limit_.after_phase.empty() && limit_.after_frames != 0 && frames >= limit_.after_frames + 1) activate();
-    frame_counts_ = is_active();
+    if (limit_.after_phase.empty() && limit_.after_frames != 0 && frames >= limit_.after_frames + 1) activate(now_ns_);
+    frame_counts_ = active_;
   }
 
   void count(std::uint64_t amount, const Violation& what) {
-    if (!is_active() || (limit_.per == Per::frame && !frame_counts_) || amount == 0) return;
+    if (!active_ || (limit_.per == Per::frame && !frame_counts_) || amount == 0) return;
     const std::uint64_t before = counted_;
     counted_ += amount;
-    events_ += 1;
     if (counted_ <= limit_.most) return;
     if (before <= limit_.most) first_here_ = what;
     ++over_here_[what.node];
   }
 
   void live(std::uint64_t bytes, bool grew, const Violation& what) {
-    if (!is_active()) return;
+    const bool is_over = bytes > limit_.most;
+    const bool crosses = is_over && !was_over_;
+    was_over_ = is_over;
+    if (crosses) crossing_ = what;
+    if (!active_) return;
     worst_ = std::max(worst_, bytes);
     judged_ = 1;
-    const bool is_over = bytes > limit_.most;
-    if (is_over && grew) {
-      if (!first_) first_ = what;
-      if (!was_over_) ++periods_over_;
-      ++over_[what.node];
-      ++events_over_;
-    }
-    was_over_ = is_over;
+    if (crosses) ++periods_over_;
+    if (is_over && grew) exceed(what);
   }
 
   void finish() {
-    if (limit_.per != Per::frame && limit_.what != Quantity::live_bytes && is_active()) close();
+    if (limit_.per != Per::frame && limit_.what != Quantity::live_bytes && active_) close();
   }
 
   const Limit& limit() const { return limit_; }
@@ -185,15 +191,23 @@ class Judged {
   }
 
  private:
-  bool is_active() const { return active_ && now_ns_ >= limit_.after_ns; }
-
-  void activate() {
+  void activate(std::uint64_t since_ns) {
     if (active_) return;
     active_ = true;
-    since_ns_ = now_ns_;
-    // The rest of a frame is no more than the frame: what exceeds a limit there does in the whole.
-    frame_counts_ = true;
-    clear();
+    since_ns_ = since_ns;
+    if (limit_.what != Quantity::live_bytes) return;
+    // What is alive already counts, as the call by which it came to exceed the limit.
+    worst_ = held;
+    judged_ = 1;
+    if (!was_over_) return;
+    ++periods_over_;
+    exceed(crossing_);
+  }
+
+  void exceed(const Violation& what) {
+    if (!first_) first_ = what;
+    ++over_[what.node];
+    ++events_over_;
   }
 
   /// The end of a frame, a second or the run.
@@ -213,7 +227,6 @@ class Judged {
 
   void clear() {
     counted_ = 0;
-    events_ = 0;
     over_here_.clear();
   }
 
@@ -224,11 +237,11 @@ class Judged {
   bool active_;
   bool frame_counts_ = false;
   bool was_over_ = false;
+  Violation crossing_;  ///< the call that last brought what is alive above the limit
   std::uint64_t now_ns_ = 0;
   std::uint64_t since_ns_ = 0;
   std::uint64_t second_ = 0;
   std::uint64_t counted_ = 0;  ///< in this period
-  std::uint64_t events_ = 0;
   Violation first_here_;
   std::map<std::uint32_t, std::uint64_t> over_here_;  ///< by node: events beyond the limit, in this period
   std::uint64_t judged_ = 0;
@@ -257,7 +270,7 @@ class Court {
   void add(const Event& event, bool preamble) {
     for (Judged& one : judged_) one.reach(event.time_ns);
     if (event.kind == Kind::phase_mark) {
-      for (Judged& one : judged_) one.phase(header_.names[event.tag]);
+      for (Judged& one : judged_) one.phase(header_.names[event.tag], frames_);
       return;
     }
     if (event.kind == Kind::frame_mark) {

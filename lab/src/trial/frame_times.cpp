@@ -2,8 +2,8 @@
 // taken by then. It has the recorder's hooks of frames and none of malloc, so the program's allocator is as it was.
 //
 // Each process that marks a frame writes a file of its own, PID.PROGRAM, into the folder that BLOCKYARD_FRAMES names. A
-// mark costs two clock readings and a store into a mapped page, which outlives a crash; every 4,096th makes room for
-// more.
+// mark costs two clock readings, the system calls getpid and gettid, and a store into a mapped page, which outlives a
+// crash; every 4,096th makes room for more.
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -44,10 +44,12 @@ struct Output {
   Mark* chunk;
   std::size_t held;  ///< marks in `chunk`
   std::uint64_t chunks;
-  std::uint32_t lock;
   std::uint32_t is_explicit;
 };
 Output output{};
+/// The process of the thread that has `output` to itself; 0: none has. A forked child may find its parent here, whose
+/// thread it does not have.
+pid_t writer = 0;
 
 thread_local std::uint32_t depth __attribute__((tls_model("initial-exec"))) = 0;
 thread_local std::uint32_t busy __attribute__((tls_model("initial-exec"))) = 0;
@@ -85,20 +87,27 @@ void add_chunk() {
   ++output.chunks;
 }
 
+void lock(pid_t process) {
+  for (;;) {
+    pid_t found = __atomic_load_n(&writer, __ATOMIC_RELAXED);
+    if (found != process &&
+        __atomic_compare_exchange_n(&writer, &found, process, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+      return;
+    }
+  }
+}
+
 void write_mark(const Mark& mark) {
   const pid_t process = getpid();
-  if (output.owner != process) {
-    // The parent's file and pages stay the parent's; a child has but one thread when it comes here first.
-    output = {process, open_file(process), nullptr, 0, 0, 0, 0};
-  }
-  while (__atomic_exchange_n(&output.lock, 1u, __ATOMIC_ACQUIRE) != 0) {
-  }
+  lock(process);
+  // The parent's file and pages stay the parent's.
+  if (output.owner != process) output = {process, open_file(process), nullptr, 0, 0, 0};
   if (mark.automatic == 0) output.is_explicit = 1;
   if (mark.automatic == 0 || output.is_explicit == 0) {
     if (output.chunk == nullptr || output.held == marks_at_once) add_chunk();
     if (output.chunk != nullptr) output.chunk[output.held++] = mark;
   }
-  __atomic_store_n(&output.lock, 0u, __ATOMIC_RELEASE);
+  __atomic_store_n(&writer, 0, __ATOMIC_RELEASE);
 }
 
 void observe_frame_mark() { mark_frame(false); }

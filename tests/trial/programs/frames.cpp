@@ -1,6 +1,8 @@
 // trial-frames FRAMES MICROSECONDS [HOW]: each frame allocates a hundred blocks, computes for so long, and marks its
 // end. HOW: plain (by default); child (a child process does it all); vsync (waits for the next 60th of a second); fails
-// (ends with exit code 3); hangs; differs (prints its process number); none (marks nothing).
+// (ends with exit code 3); hangs; differs (prints its process number); none (marks nothing); threads (four at once mark
+// FRAMES each, while eight children are forked, which mark one each).
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,12 +44,42 @@ void run(long frames, long microseconds, const char* how) {
   }
 }
 
+constexpr int crowd = 4;
+constexpr int children = 8;
+pthread_barrier_t begins;
+
+void* mark(void* frames) {
+  pthread_barrier_wait(&begins);
+  for (long frame = *static_cast<const long*>(frames); frame > 0; --frame) by_frame_mark();
+  return nullptr;
+}
+
+int run_threads(long frames) {
+  pthread_t threads[crowd];
+  pthread_barrier_init(&begins, nullptr, crowd + 1);
+  for (pthread_t& one : threads) {
+    if (pthread_create(&one, nullptr, mark, &frames) != 0) return 2;
+  }
+  pthread_barrier_wait(&begins);
+  for (int child = 0; child < children; ++child) {
+    if (fork() == 0) {
+      by_frame_mark();
+      _exit(0);
+    }
+  }
+  for (const pthread_t one : threads) pthread_join(one, nullptr);
+  int failed = 0;
+  for (int status = 0; wait(&status) > 0;) failed |= status;
+  return failed;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   if (count < 3) return 2;
   const char* const how = count > 3 ? arguments[3] : "plain";
   if (std::strcmp(how, "hangs") == 0) pause();
+  if (std::strcmp(how, "threads") == 0) return run_threads(std::atol(arguments[1]));
   if (std::strcmp(how, "differs") == 0) std::printf("%d\n", static_cast<int>(getpid()));
   const pid_t child = std::strcmp(how, "child") == 0 ? fork() : 0;
   if (child > 0) {

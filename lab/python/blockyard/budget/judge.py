@@ -108,7 +108,7 @@ def _unjudged(limit: Limit, facts: dict[str, Any], found: dict[str, Any]) -> str
     if limit.per == FRAME and not found["frames"]:
         return "no frame was marked; 'blockyard record --help' says how frames are"
     if not facts["active"]:
-        return f"what it begins after, {limit.after}, never came"
+        return f"what it begins after, {limit.beginning}, never came"
     if not facts["judged"] and limit.per == FRAME:
         return "no whole frame came after what it begins after"
     return None

@@ -48,8 +48,12 @@ class Limit:
         most = size(self.most) if self.is_bytes else f"{self.most:,}"
         limit = f"{QUANTITIES[self.what]} {most}" if self.is_bytes else f"at most {most} {QUANTITIES[self.what]}"
         period = "" if self.what in (LIVE, OUTLIVING) else f" per {self.per}"
-        since = {str: "after {}", int: "after {} frames", float: "after {:g} s"}.get(type(self.after), "")
-        return f"{of}: {limit}{period}{f', {since.format(self.after)}' if since else ''}"
+        return f"{of}: {limit}{period}{f', after {self.beginning}' if self.beginning else ''}"
+
+    @property
+    def beginning(self) -> str:
+        """What it begins after; nothing where it is judged from the start."""
+        return {str: "{}", int: "{} frames", float: "{:g} s"}.get(type(self.after), "").format(self.after)
 
     @property
     def is_bytes(self) -> bool:
@@ -90,7 +94,11 @@ def read(path: Path) -> list[Limit]:
 def parse(text: str) -> list[Limit]:
     """Of --limit: `thread=audio* allocations=0 per=frame`."""
     entry: dict[str, Any] = {}
-    for word in shlex.split(text):
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"--limit '{text}' can't be read: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    for word in words:
         key, equals, value = word.partition("=")
         if not equals:
             raise UserError(f"--limit '{text}': '{word}' is not KEY=VALUE, such as allocations=0")

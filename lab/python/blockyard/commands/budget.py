@@ -9,6 +9,7 @@ import click
 
 from blockyard import files, options, recording
 from blockyard.budget import judge, limits, tell
+from blockyard.counted import listed
 from blockyard.errors import UserError
 
 EXCEEDED = 3
@@ -60,8 +61,17 @@ def command(
     wanted = [*(limits.read(path) if path else []), *(one for text in given for one in limits.parse(text))]
     if learn is None and not wanted:
         raise UserError("there is no limit; give --limits FILE or --limit, or --learn FILE to write some")
-    if learn is not None and wanted:
-        raise UserError("--learn writes limits and judges none; leave --limits and --limit out")
+    judging = {
+        "--limits": path,
+        "--limit": given,
+        "--warn": warn,
+        "--json": as_json,
+        "--export-json": json_path,
+        "--export-junit": junit_path,
+    }
+    useless = [name for name, value in judging.items() if value]
+    if learn is not None and useless:
+        raise UserError(f"--learn writes limits and judges none; leave {listed(useless)} out")
     files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, json_path, junit_path)
     rules = judge.read_rules(ignore)
     with tempfile.TemporaryDirectory(prefix="blockyard-") as folder:
@@ -73,14 +83,14 @@ def command(
         for note in outcome.notes:
             click.echo(note, err=True)
         program = Path(command_line[0]).name
-        if learn is not None:
+        if learn is None:
+            found = judge.judge(place, program, child, wanted, rules)
+            _show(found, as_json, json_path, junit_path)
+        elif outcome.exit_code == 0:
             looked = limits.to_learn(judge.judge(place, program, child, [], rules).frames > 0)
             found = judge.judge(place, program, child, looked, rules)
             files.whole_text(learn, limits.learned(looked, [one.facts["worst"] for one in found.verdicts]))
             click.echo(f"{len(looked)} limits are in {learn}; hold the program to them with --limits {learn}")
-        else:
-            found = judge.judge(place, program, child, wanted, rules)
-            _show(found, as_json, json_path, junit_path)
     if journal is not None:
         click.echo(f"next: blockyard sites {place}", err=True)
     if outcome.exit_code != 0:
