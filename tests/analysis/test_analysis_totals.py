@@ -56,13 +56,13 @@ def test_what_bursts_with_page_faults_take_beyond_those_around_them_is_first_tou
     assert found.with_touch_ns == 10 * MS - found.null_ns
 
 
-def test_where_every_burst_has_page_faults_none_is_calls_for_more_than_it_took(tmp_path: Path) -> None:
+def test_where_every_burst_has_page_faults_nothing_tells_first_touch_apart_and_all_is_calls(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "r", ["one"], totals=True)
     made.run("one", rows([call()]))
     made.bursts("one", [(9, 0, 7 * MS, 0, samples.FAULT_CALL, 10)])
     made.bursts("null", [(9, 0, 0)])
     found = measured(made)[0].runs.totals.all
-    assert (found.ns, found.touch_ns) == (0, 7 * MS)
+    assert (found.ns, found.touch_ns) == (7 * MS, 0)
 
 
 def test_the_data_have_a_row_of_each_thread_and_one_of_all(campaign: Campaign) -> None:

@@ -66,7 +66,7 @@ class Bursts:
         for thread in np.unique(self.rows["thread"]):
             own = np.flatnonzero(self.rows["thread"] == thread)
             faulted = (self.rows["cause"][own] & FAULT_CALL) != 0
-            if not faulted.any():
+            if not faulted.any() or faulted.all():  # in the latter case nothing tells the two apart
                 continue
             ns, events = (
                 np.concatenate([[0.0], np.cumsum(np.where(faulted, 0, each[own]))])
