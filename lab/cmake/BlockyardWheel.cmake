@@ -40,6 +40,7 @@ install(DIRECTORY "${PROJECT_BINARY_DIR}/adapters/" DESTINATION . COMPONENT whee
 install(DIRECTORY "${CMAKE_BINARY_DIR}/page" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL
         PATTERN "npm.log" EXCLUDE PATTERN "npm" EXCLUDE PATTERN "lock.sha256" EXCLUDE)
 set_target_properties(${lab_targets} PROPERTIES INSTALL_RPATH "$ORIGIN")
+set_target_properties(blockyard-launch PROPERTIES INSTALL_RPATH "")  # a static program has no path to rewrite
 install(TARGETS ${lab_targets}
         RUNTIME DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL
         LIBRARY DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL NAMELINK_SKIP)

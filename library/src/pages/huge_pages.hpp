@@ -43,7 +43,7 @@ class HugePages {
 
   /// Has the chunk of a page ask for small pages until all of it has gone back: what is touched of it by the page is to
   /// take no more. A system call, once a chunk.
-  void keep_small(std::uint32_t page) { keep_small_chunk(page / pages_per_chunk); }
+  void keep_small(std::uint32_t page) { keep_small_chunk(static_cast<std::uint32_t>(page / pages_per_chunk)); }
 
   /// Calls touch(), the first touch of pages of one chunk, which the caller owns, and learns from it whether huge pages
   /// are dear: where that has changed, the region asks for the other kind, a system call or more. `may_try`: a huge
