@@ -30,8 +30,9 @@
 extern "C" {
 #endif
 
-/// Allocates at least `size` bytes, contents unspecified. Size 0 gives a unique block; a read or write there
-/// ends the program. NULL with errno ENOMEM when memory is exhausted.
+/// Allocates at least `size` bytes, contents unspecified. Size 0 gives a unique block; a read or write there ends the
+/// program, while at most 65,535 such blocks live and there is address space for them. NULL with errno ENOMEM when
+/// memory is exhausted.
 BY_API void* by_malloc(size_t size);
 
 /// Frees a block. NULL is a no-op. Keeps errno. Ends the program with a stack on standard error for a pointer outside
@@ -47,12 +48,14 @@ BY_API void by_free_sized(void* block, size_t size);
 BY_API void* by_calloc(size_t count, size_t size);
 
 /// Resizes a block and keeps its contents up to the smaller size. It stays in place while at least half of it is used,
-/// else it moves: O(bytes). NULL acts as by_malloc; size 0 gives a block of size 0. On failure NULL with errno ENOMEM,
-/// and `block` stays valid.
+/// else it moves: O(bytes). NULL acts as by_malloc. Size 0 gives a block of size 0; where a
+/// small block stays in place, a read or write there is not noticed. On failure NULL with errno ENOMEM, and `block`
+/// stays valid.
 BY_API void* by_realloc(void* block, size_t size);
 
-/// Allocates `size` bytes at `alignment`, a power of two up to 1 GiB. NULL with
-/// errno EINVAL for an alignment that is no power of two, ENOMEM for a larger one and when memory is exhausted.
+/// Allocates `size` bytes at `alignment`, a power of two up to 1 GiB. Size 0 gives a unique block; above an alignment
+/// of 16 a read or write there is not noticed. NULL with errno EINVAL for an alignment that is no power of two, ENOMEM
+/// for a larger one and when memory is exhausted.
 BY_API void* by_aligned_alloc(size_t alignment, size_t size);
 
 /// Bytes of a live block that may be used, at least what was asked for; 0 for NULL. O(1).

@@ -39,9 +39,6 @@ class BackgroundThread {
   [[maybe_unused]] std::uintptr_t pointer_ = 0;
 };
 
-/// Notes on which cores the process may run, for those that start later. A system call.
-void note_allowed_cores();
-
 /// While it lives, no signal handler runs on this thread, but that of a sandbox. Keeps errno.
 class NoSignals {
  public:

@@ -2,8 +2,8 @@
 // and how pages of threads that have ended move to the pools of others.
 //
 // O(1) for each slab that runs out or empties. One call handles at most 16 KiB or 16 blocks of a chain, and 8 lists of
-// remotely freed blocks. reset and trim are O(slabs). The operating system is called when a page is taken (one madvise,
-// two with huge pages) or given back (one or two), and when the window opens.
+// remotely freed blocks. reset and trim are O(slabs). The operating system is called when a page is taken (an
+// mprotect, and a madvise with huge pages) or given back (one or two), and when the window opens.
 #include "block/pool.hpp"
 
 #include <algorithm>
@@ -376,6 +376,9 @@ Pool* pool_create(std::size_t stride, Slab** current) {
 }
 
 void pool_destroy(Pool* pool) {
+  if (pool->name != nullptr) {
+    pool_set_name(pool, nullptr);  // first: who reports named pools reads what ends here
+  }
   watch_pool_ends(pool);
   for (Index page = pool->pages; page != 0;) {
     const Slice& first = slice(page);
@@ -386,9 +389,6 @@ void pool_destroy(Pool* pool) {
     }
     window_give(page, first.order, first.huge);
     page = next;
-  }
-  if (pool->name != nullptr) {
-    pool_set_name(pool, nullptr);
   }
   const std::lock_guard lock(records_lock);
   pool->next_free = store;

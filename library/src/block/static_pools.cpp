@@ -183,12 +183,12 @@ void free_one(void* block, std::size_t stride) {
 }
 
 // A turn at the list of a slot's chains. The program's threads queue for `chain_lock` first; the background thread, to
-// which the C library's locks are closed, takes none but this.
+// which must not make them wait, takes none but this.
 class Turn {
  public:
   explicit Turn(Chains& kept) : turn_(kept.turn) {
     while (turn_.exchange(1, std::memory_order_acquire) != 0) {
-      base::yield_thread();
+      base::sleep_while(&turn_, 1, 20'000);  // a real-time thread that yields keeps the core
     }
   }
   ~Turn() { turn_.store(0, std::memory_order_release); }

@@ -62,6 +62,12 @@ void count_ended(ThreadState* state) {
   state->number = 0;
 }
 
+// Its thread has another number than the parent's.
+void become_child_alone() {
+  late = nullptr;
+  forget_leaks_in_child();
+}
+
 // The states of the parent's other threads stay as they are and are not used again, since this thread may read them.
 void become_child() {
   for (ThreadState* state = known.load(std::memory_order_relaxed); state != nullptr; state = state->next_known) {
@@ -69,8 +75,7 @@ void become_child() {
       count_ended(state);
     }
   }
-  late = nullptr;
-  forget_leaks_in_child();
+  become_child_alone();
   rare_lock.unlock();
 }
 
@@ -113,10 +118,12 @@ void leave_thread(void* value) {
   const std::lock_guard lock(rare_lock);
   if (state->late_thread != 0) {
     ThreadState** place = &late;
-    while (*place != state) {
+    while (*place != nullptr && *place != state) {
       place = &(*place)->next_parked;
     }
-    *place = state->next_parked;
+    if (*place != nullptr) {  // else it comes of before a fork
+      *place = state->next_parked;
+    }
     state->late_thread = 0;
   }
   count_ended(state);
@@ -133,7 +140,7 @@ void guard_forks() {
   // Not under a lock, which a child could find held. The system orders this and a fork.
   static constinit std::atomic<bool> guarded{false};
   if (!guarded.load(std::memory_order_relaxed) && !guarded.exchange(true)) {
-    base::around_fork([] { rare_lock.lock(); }, [] { rare_lock.unlock(); }, become_child, forget_leaks_in_child);
+    base::around_fork([] { rare_lock.lock(); }, [] { rare_lock.unlock(); }, become_child, become_child_alone);
   }
 }
 

@@ -69,6 +69,7 @@ TEST(HeapContract, a_block_of_zero_bytes_grows_and_is_freed_as_any_other) {
   void* const still_empty = by_realloc(empty, 0);
   EXPECT_NE(still_empty, nullptr);
   by_free(still_empty);
+  EXPECT_DEATH(by_realloc(still_empty, 0), "");
 }
 
 TEST(HeapContract, free_of_null_is_nothing_and_free_keeps_errno) {

@@ -1,6 +1,7 @@
 // Why: servers have hundreds of threads, each of which uses some blocks of many sizes. What each holds must be near
 // what it touches: whole slabs for every size would be half a megabyte a thread.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -18,7 +19,7 @@ std::size_t resident() {
   unsigned long pages = 0;
   behaviour::require(file != nullptr && std::fscanf(file, "%lu %lu", &all, &pages) == 2, "statm can't be read");
   std::fclose(file);
-  return pages * 4 * kib;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 void* use_every_size(void*) {

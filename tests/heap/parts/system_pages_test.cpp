@@ -58,13 +58,17 @@ TEST_F(SystemPages, a_part_of_a_page_is_committed_and_protecting_it_leaves_the_r
     ASSERT_TRUE(base::commit_pages(memory_ + at, step));
     memory_[at] = memory_[at + step - 1] = old_byte;
   }
-  const std::size_t within = base::page_size() - step;  // of each page but its first part
-  if (within != 0) {
-    base::protect_pages(memory_ + step, within);
-  }
+  // The page in the middle, and what it may of its neighbours without their ends: nothing, as no part is a page.
+  const std::size_t page = base::page_size();
+  const std::size_t more = page - step;
+  EXPECT_TRUE(base::protect_pages(memory_ + page - more, page + 2 * more));
   for (std::size_t at = 0; at < bytes_; at += step) {
-    EXPECT_EQ(memory_[at], old_byte);
+    if (at < page || at >= 2 * page) {
+      EXPECT_EQ(memory_[at], old_byte);
+    }
   }
+  EXPECT_DEATH(static_cast<volatile char*>(memory_)[page] = 0, "");
+  EXPECT_DEATH(static_cast<volatile char*>(memory_)[2 * page - 1] = 0, "");
 }
 
 TEST_F(SystemPages, reservations_of_any_size_begin_with_a_page_and_are_given_back_whole) {

@@ -25,6 +25,13 @@ namespace {
 constinit unsigned long allowed_cores[128] = {};
 constinit long allowed_bytes = 0;
 
+// Before a program pins its threads.
+[[gnu::constructor(101)]] void note_allowed_cores() {
+  const int saved = errno;
+  allowed_bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed_cores, allowed_cores);
+  errno = saved;
+}
+
 // As a batch thread it never preempts the thread that wakes it, in the middle of that thread's work.
 void set_up(const char* name) {
   const sched_param none{};
@@ -93,12 +100,14 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped != -1) {
       syscall(SYS_mprotect, mapped, page, PROT_NONE);
-      memory_ = reinterpret_cast<char*>(mapped);
-      pointer_ = reinterpret_cast<std::uintptr_t>(memory_ + page + stack + side);
+      pointer_ = static_cast<std::uintptr_t>(mapped) + page + stack + side;
 #if defined(__x86_64__)
       // By the ABI the thread pointer finds itself; glibc finds its record by the third word.
       reinterpret_cast<std::uintptr_t*>(pointer_)[0] = reinterpret_cast<std::uintptr_t*>(pointer_)[2] = pointer_;
 #endif
+      // Last: who finds the memory, in a child that another thread forks meanwhile, finds it ready.
+      std::atomic_signal_fence(std::memory_order_release);
+      memory_ = reinterpret_cast<char*>(mapped);
     }
   }
   bool started = false;
@@ -133,12 +142,6 @@ bool BackgroundThread::is_gone() {
   }
   errno = saved;
   return gone;
-}
-
-void note_allowed_cores() {
-  const int saved = errno;
-  allowed_bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed_cores, allowed_cores);
-  errno = saved;
 }
 
 // The kernel's own set, with the signals that the C library keeps to itself.

@@ -48,8 +48,8 @@ void* allocate(std::size_t size);
 [[gnu::noinline]] void* small_slow(std::size_t size) {
   const unsigned size_class = class_of(size);
   if (size == 0 && initialise() && !settings.guard) {
-    // As any small block where there is none of them left.
-    void* const block = take_empty_block();
+    // As any small block where there is none of them left, or none is told from others when it is freed.
+    void* const block = check_range ? take_empty_block() : nullptr;
     return block != nullptr ? block : allocate(1);
   }
   void* block = tend_background_thread() ? from_cache(thread_heap, CacheSlot::of_class(size_class)) : nullptr;
@@ -168,7 +168,7 @@ std::size_t usable(const void* block) {
     return guard::usable(block);
   }
   if (!region.contains(block)) {
-    if (is_among_empty_blocks(block)) {
+    if (is_live_empty_block(block)) {
       return 0;
     }
     report_fault("size asked of a pointer that this heap never handed out", block);

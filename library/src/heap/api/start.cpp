@@ -60,7 +60,7 @@ void after_fork_in_parent() {
 }
 void after_fork_in_child() {
   page_allocator.pages.lock().unlock_in_child();
-  maintenance.sweep_lock.unlock();
+  maintenance.sweep_lock.unlock_in_child();
   process_depot.mend_in_child();
   maintenance.forget();
 }

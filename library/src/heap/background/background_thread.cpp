@@ -114,7 +114,6 @@ void begin_in_child() {
 
 void allow_background_thread() {
   process.store(base::process_id(), std::memory_order_relaxed);
-  base::note_allowed_cores();
   base::around_every_fork(end_for_fork, return_after_fork, begin_in_child);
   if (!background.move_on(Phase::forbidden, Phase::absent)) {
     background.move_on(Phase::wanted_early, Phase::due);
@@ -149,10 +148,12 @@ bool end_background_thread() {
     background.end_sleep();
     // In a signal handler that interrupted who holds a lock: the background thread waits for this one.
     if (alone && (page_allocator.pages.lock().is_waited_for() || maintenance.sweep_lock.is_waited_for())) {
-      was_left.store(true, std::memory_order_relaxed);
       break;
     }
     base::sleep_while(&nobody_wakes, nobody_wakes, step_ns);
+  }
+  if (!thread.is_gone()) {
+    was_left.store(true, std::memory_order_relaxed);
   }
   return true;
 }

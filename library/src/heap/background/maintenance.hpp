@@ -21,8 +21,8 @@ namespace blockyard::heap {
 
 class Maintenance {
  public:
-  constexpr Maintenance(PageAllocator& supply, HeapTable& heaps, Depot& depot)
-      : allocator_(supply), heaps_(heaps), depot_(depot) {}
+  constexpr Maintenance(PageAllocator& allocator, HeapTable& heaps, Depot& depot)
+      : allocator_(allocator), heaps_(heaps), depot_(depot) {}
 
   /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the
   /// background thread that was switched off may be in its last round when a frame ends, or frames end on several

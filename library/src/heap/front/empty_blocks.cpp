@@ -68,6 +68,16 @@ bool is_among_empty_blocks(const void* pointer) {
   return begin != 0 && reinterpret_cast<std::uintptr_t>(pointer) - begin < EmptyBlocks::bytes;
 }
 
+bool is_live_empty_block(const void* pointer) {
+  if (!is_among_empty_blocks(pointer)) {
+    return false;
+  }
+  const std::uintptr_t distance = reinterpret_cast<std::uintptr_t>(pointer) - empty_blocks.reserve();
+  return distance % block_alignment == 0 &&
+         link_of_empty(static_cast<std::uint32_t>(distance / block_alignment)).load(std::memory_order_relaxed) ==
+             EmptyBlocks::live;
+}
+
 void give_empty_block(const void* block) {
   const std::uintptr_t distance = reinterpret_cast<std::uintptr_t>(block) - empty_blocks.reserve();
   if (distance % block_alignment != 0) {

@@ -12,6 +12,9 @@ void* take_empty_block();
 /// Whether the address lies where such blocks do.
 bool is_among_empty_blocks(const void* pointer);
 
+/// Whether it is such a block and was not freed.
+bool is_live_empty_block(const void* pointer);
+
 /// Frees one. Reports a pointer that is no live one. is_among_empty_blocks() holds for it.
 void give_empty_block(const void* block);
 

@@ -1,6 +1,6 @@
 // What every build checks or hides beyond what a correct program needs. Each can be left out by a bit of
-// BLOCKYARD_HEAP_SOFT, for bench/heap/run --only hardening to measure what it costs; docs/design/heap.md has the table.
-// That what describes blocks lies apart from them is the layout itself and can't be left out.
+// BLOCKYARD_HEAP_SOFT, for bench/heap/run --only hardening to measure what it costs. That what describes blocks lies
+// apart from them is the layout itself and can't be left out.
 #pragma once
 
 #include "heap/fault.hpp"

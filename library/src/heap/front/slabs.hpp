@@ -1,6 +1,6 @@
-// The slabs of a thread's heap: taken from the supply, put into the heap's lists, and given back when nothing lives in
-// them. For each class one slab is current; the others with room are listed, those without are detached until a block
-// comes back. All O(1), for the thread that owns the heap.
+// The slabs of a thread's heap: taken from the page allocator, put into the heap's lists, and given back when nothing
+// lives in them. For each class one slab is current; the others with room are listed, those without are detached until
+// a block comes back. All O(1), for the thread that owns the heap.
 #pragma once
 
 #include <cstdint>

@@ -268,6 +268,7 @@ struct alignas(64) ThreadHeap {
   void* quarantine = nullptr;            ///< see guard/blocks.cpp; null: none
   Atomic<bool> made{false};              ///< constructed: the table counts a heap before it is
 };
+static_assert(class_count <= 32);  // bits of in_turn
 static_assert(offsetof(ThreadHeap, entries) == CacheSlot::of_class(0).byte() * sizeof(void*));
 
 /// Behind each heap of the table: extended caches of the classes that the depot has too. Apart, so that the bins of a

@@ -13,11 +13,6 @@
 
 #define BY_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace {
-
-
-}  // namespace
-
 BY_EXPORT void* malloc(size_t size) { return by_malloc(size); }
 BY_EXPORT void free(void* block) { by_free(block); }
 BY_EXPORT void* calloc(size_t count, size_t size) { return by_calloc(count, size); }

@@ -133,6 +133,7 @@ std::uint32_t PageAllocator::take_bare_slab(std::uint32_t slices) {
     return 0;
   }
   huge_pages.keep_small(run.first);
+  huge_pages.keep_small(run.first + length - 1);  // a slab of some slices may lie across two chunks
   slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
   return slice_of_page(run.first);
 }
