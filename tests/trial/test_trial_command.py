@@ -10,6 +10,8 @@ import pytest
 import the_command
 from recorded import BUILD
 
+from blockyard.trial.run import Run
+
 PROGRAMS = BUILD / "tests" / "trial"
 FRAMES = str(PROGRAMS / "trial-frames")
 
@@ -51,11 +53,10 @@ def test_buffer_swaps_of_an_unmodified_program_are_its_frames() -> None:
 
 
 def test_the_function_of_frame_symbol_ends_frames() -> None:
-    program = BUILD / "tests" / "record" / "record-frames"
-    done = trial(
-        "--with", "again=A=1", "--runs", 3, "--frame-symbol", "glXSwapBuffers", "--", program, "glXSwapBuffers"
-    )
-    assert "worst" in done.stdout
+    program = BUILD / "tests" / "record" / "record-signature"
+    arguments = ("--with", "again=A=1", "--runs", 3)
+    assert told(*arguments, "--frame-symbol", "variadic", "--", program)["contenders"][0]["figures"]["worst frame"]
+    assert not told(*arguments, "--", program)["contenders"][0]["figures"]["worst frame"]
 
 
 def test_a_slower_build_is_called_slower_and_the_first_is_what_it_differs_from(tmp_path: Path) -> None:
@@ -101,10 +102,26 @@ def test_a_program_that_hangs_fails_after_the_timeout() -> None:
     assert "did not end within 1 s" in one_sentence(done)
 
 
+def script(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_that_is_ended_has_time_to_clean_up(tmp_path: Path) -> None:
+    program = script(
+        tmp_path / "cleans-up", f"trap 'sleep 0.3; touch {tmp_path}/cleaned; exit' TERM", "while :; do sleep 0.1; done"
+    )
+    trial("--with", "again=A=1", "--timeout", 1, "--", program)
+    assert (tmp_path / "cleaned").exists()
+
+
 def test_another_output_is_told_only_where_it_is_asked_for() -> None:
     arguments = ("--with", "again=A=1", "--runs", 3, "--", FRAMES, 10, 10, "differs")
     assert "another output" in trial("--same-output", *arguments).stdout
     assert "another output" not in trial(*arguments).stdout
+    assert "another output" in str(told("--same-output", *arguments)["warnings"])
+    assert "another output" not in str(told(*arguments)["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -117,6 +134,7 @@ def test_another_output_is_told_only_where_it_is_asked_for() -> None:
         (("-a", "glibc,blockyard", "--", "./no-such-program"), "is not a program that can be run"),
         (("--with", "again", "--", FRAMES, 1, 1), "--with takes NAME="),
         (("--with", "again=A", "--", FRAMES, 1, 1), "is not a setting"),
+        (("--with", "again=A='1", "--", FRAMES, 1, 1), "is left open"),
         (("--with", "a=A=1", "--with", "a=A=2", "--", FRAMES, 1, 1), "rename one of them"),
         (("--with", "a=A=1", "--runs", 0, "--", FRAMES, 1, 1), "0 runs can't be made"),
         (("--resume", "--", FRAMES), "--resume needs -o"),
@@ -144,6 +162,63 @@ def test_an_interrupt_keeps_what_was_measured_and_resume_goes_on(tmp_path: Path)
     assert {"report.txt", "report.json", "frames-by-percentile.png", "frames-along-time.png"} <= {
         path.name for path in folder.iterdir()
     }
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    """The folder of a trial of tmp_path's script `game`, which fails under BAD once there is a file `broken`."""
+    game = script(
+        tmp_path / "game", f'test -z "$BAD" || ! test -e {tmp_path}/broken || exit 1', f"exec {FRAMES} 200 100"
+    )
+    told("--with", "bad=BAD=1", "--runs", 3, "-o", tmp_path / "results", "--", game)
+    return tmp_path / "results"
+
+
+def test_who_fails_in_the_warm_up_of_a_resumed_trial_keeps_its_runs(finished: Path) -> None:
+    (finished.parent / "broken").touch()
+    found = told("--resume", "-o", finished, "--runs", 4)
+    assert [one["runs"] for one in found["contenders"]] == [4, 3]
+    assert any("got no more runs" in warning for warning in found["warnings"])
+    assert "bad failed in the warm-up" not in found["sentences"][0]
+
+
+def test_an_interrupt_in_the_warm_up_of_a_resumed_trial_counts_the_saved_runs(tmp_path: Path) -> None:
+    slow = script(tmp_path / "game", f"test -e {tmp_path}/wait && sleep 30", f"exec {FRAMES} 200 100")
+    folder = tmp_path / "results"
+    told("--with", "again=A=1", "--runs", 3, "-o", folder, "--", slow)
+    (tmp_path / "wait").touch()
+    process = the_command.started("trial", "--resume", "-o", folder, "--runs", 4)
+    assert process.stderr is not None
+    assert "warm-up" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130
+    assert "the 6 runs that ended are kept" in errors
+
+
+def test_a_program_that_changed_is_not_mixed_with_what_it_was(finished: Path) -> None:
+    with (finished.parent / "game").open("a") as game:
+        game.write("# another\n")
+    assert "game has changed since" in one_sentence(trial("--resume", "-o", finished, "--runs", 4))
+
+
+def test_a_trial_goes_on_only_where_it_began(finished: Path) -> None:
+    done = trial("--resume", "-o", finished, "--runs", 4, cwd=finished)
+    assert "go on with it there" in one_sentence(done)
+
+
+def test_a_run_whose_file_is_damaged_is_made_again(finished: Path) -> None:
+    path = finished / "runs" / "bad" / "2.npz"
+    whole = path.read_bytes()
+    for length in (0, 10, len(whole) // 2, len(whole) - 30):
+        path.write_bytes(whole[:length])
+        assert Run.load(path) is None
+    for place in range(0, len(whole), max(len(whole) // 2_000, 1)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        Run.load(path)
+    path.write_bytes(whole[: len(whole) // 2])
+    assert [one["runs"] for one in told("--resume", "-o", finished)["contenders"]] == [3, 3]
+    assert Run.load(path) is not None
 
 
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:

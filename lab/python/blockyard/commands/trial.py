@@ -114,12 +114,12 @@ def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, a
     from blockyard.trial import pictures
     from blockyard.trial.tell import Story
 
-    story = Story(outcome, budget_ns)
+    story = Story(outcome, budget_ns, same_output)
     if story.found is None:
         if outcome.interrupted:
             return
         raise UserError(f"no run of {story.first} ended well, so there is nothing to compare with: {_reasons(outcome)}")
-    told = story.blocks(same_output)
+    told = story.blocks()
     as_text = json.dumps(story.json(), indent=2, ensure_ascii=False) + "\n"
     drawn: Sequence[Path] = ()
     if folder is not None:

@@ -112,7 +112,11 @@ def _with_settings(text: str, program: str) -> Contender:
         if reason is not None:
             raise UserError(f"{base} can't be preloaded into a program: {reason}")
     environment = {}
-    for setting in shlex.split(settings):
+    try:
+        words = shlex.split(settings)
+    except ValueError:
+        raise UserError(f"--with {name}: a quotation mark or backslash in '{settings}' is left open") from None
+    for setting in words:
         variable, equals, value = setting.partition("=")
         if not equals or not variable:
             raise UserError(f"--with {name}: '{setting}' is not a setting; write VARIABLE=VALUE")

@@ -7,11 +7,12 @@ trial together have one chance of 5 % that any is wrong.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp, hypot, log, sqrt
 
 import numpy as np
 
 from blockyard.analysis import noise
-from blockyard.analysis.noise import Difference, Figure, Spread
+from blockyard.analysis.noise import Difference, Figure, Spread, Verdict
 from blockyard.report.table import Unit
 from blockyard.trial.run import Run
 
@@ -22,11 +23,17 @@ _MARK_NS = 1_000.0
 _CLOCK_NS = 100_000.0
 """Of a whole run: starting and ending a process is known no better."""
 _PAGE = 4096.0
+_RATES = (24, 25, 30, 48, 50, 60, 72, 75, 90, 100, 120, 144, 165, 240)
+"""Of screens, in frames per second."""
+_ON_RATE = 0.005
+"""How far a program's rate may be from a screen's, as a share of it."""
 _ON_REFRESH = 0.05
-"""How far a frame may be from a multiple of the period, as a share of it."""
+"""How far a frame may be from a multiple of a screen's period, as a share of it."""
+_ON_OWN = 0.01
+"""The same of a period that is no screen's: a program that computes may be steady, but hardly so."""
 _HELD = 0.5
 """So many frames on a multiple make a program that waits."""
-_BUSY = 0.95
+_BUSY = 0.7
 """A program that computes for so much of its median frame waits for nothing."""
 OVER = 1.05
 """A frame is over its budget from here on: one that waits for the screen ends a little late half the time."""
@@ -113,8 +120,28 @@ def compare(runs: Mapping[str, Sequence[Run]], budget_ns: float) -> Found:
     return Found(wanted, taken, differences, confidence)
 
 
+def ends(base: Figure, new: Figure, found: Difference) -> tuple[float, float] | None:
+    """The interval of the difference itself, in the figures' unit, as sure as that of the ratio; None where nothing
+    tells how they vary. Each figure's own interval tells how far its side may be from the middle (the variance
+    estimates recovery of G. Zou and A. Donner, Construction of confidence limits about effect measures, 2008)."""
+    if not found.variance or base.variance is None or new.variance is None:
+        return None
+    assert found.low is not None
+    assert found.high is not None
+    quantile = log(found.high / found.low) / 2 / sqrt(found.variance)
+    before, after = exp(base.log), exp(new.log)
+    wide = [exp(min(quantile * sqrt(one.variance), 700.0)) for one in (base, new)]
+    low = after - before - hypot(after - after / wide[1], before * wide[0] - before)
+    high = after - before + hypot(after * wide[1] - after, before - before / wide[0])
+    # Where the ratio's interval leaves out 1 by a hair.
+    if found.verdict is Verdict.WORSE:
+        return max(low, 0.0), high
+    return low, min(high, 0.0) if found.verdict is Verdict.BETTER else high
+
+
 def refresh_rate(runs: Sequence[Run]) -> int | None:
-    """Frames per second that a program is held to by its screen or its own limit; None where it computes all along."""
+    """Frames per second that a program seems to be held to by its screen or its own limit; None where it computes all
+    along."""
     if not runs or not all(len(one.frames_ns) for one in runs):
         return None
     frames = np.concatenate([one.frames_ns for one in runs])
@@ -124,8 +151,10 @@ def refresh_rate(runs: Sequence[Run]) -> int | None:
         return None
     # Where most frames miss one refresh, the median is two of them.
     for period in (middle, middle / 2):
+        is_screen = any(abs(period * rate / 1e9 - 1) <= _ON_RATE for rate in _RATES)
         periods = frames / period
-        held = (np.abs(periods - np.round(periods)) <= _ON_REFRESH) & (periods > 0.5)
+        near = np.abs(periods - np.round(periods)) <= (_ON_REFRESH if is_screen else _ON_OWN)
+        held = near & (periods > 0.5)
         if held.mean() >= _HELD:
             return round(1e9 / period)
     return None

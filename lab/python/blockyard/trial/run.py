@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -64,7 +67,7 @@ class Run:
                 return cls(
                     **json.loads(str(held["facts"])), frames_ns=held["frames_ns"], frames_cpu_ns=held["frames_cpu_ns"]
                 )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error):
             return None
 
 
@@ -108,24 +111,27 @@ def _preloads(one: Contender, how: How, folder: Path) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """What is left of the program's group would disturb the next run."""
+    """What is left of the program's group would disturb the next run. The one that was started ends at the first
+    signal; what it started has its time all the same."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE_S)
-            if number == signal.SIGTERM and not _group_lives(process.pid):
-                return
+        latest = time.monotonic() + _PATIENCE_S
+        while (lives := _group_lives(process.pid)) and time.monotonic() < latest:
+            time.sleep(0.01)
+        if not lives:
+            process.wait()
+            return
 
 
 def _group_lives(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    """Whether any of it runs: who ended and nobody waits for is in the group for as long as that."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, its_group = path.read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state not in "ZX":
+                return True
+    return False
 
 
 def _read(one: Contender, facts: dict[str, Any], folder: Path, output: Any, errors: Any) -> Run:

@@ -19,9 +19,10 @@ _LEAST_RUNS = 3
 class Story:
     """A trial's outcome, looked at once."""
 
-    def __init__(self, outcome: Outcome, budget_ns: float) -> None:
+    def __init__(self, outcome: Outcome, budget_ns: float, same_output: bool) -> None:
         self.outcome = outcome
         self.budget_ns = budget_ns
+        self.same_output = same_output
         runs = {name: succeeded(own) for name, own in outcome.runs.items()}
         self.runs = {name: own for name, own in runs.items() if own}
         self.first = outcome.trial.contenders[0].name
@@ -37,7 +38,7 @@ class Story:
         return [self._sentence(one.name) for one in self.outcome.trial.contenders[1:]]
 
     def _sentence(self, name: str) -> str:
-        if name in self.outcome.left_out:
+        if name in self.outcome.left_out and not self.outcome.runs[name]:
             return f"{name} failed in the warm-up and was left out: {self.outcome.left_out[name]}."
         if self.found is None or name not in self.found.differences:
             return f"{name}: no run ended well, so nothing is known of it."
@@ -64,19 +65,21 @@ class Story:
         assert self.found is not None
         return self.found.figures[self.first][one.title]
 
+    def _ends(self, name: str, one: Measure) -> tuple[float, float] | None:
+        """Of the difference itself, in the measure's unit."""
+        found = self._difference(name, one)
+        if self.found is None or found is None:
+            return None
+        return figures.ends(self._base(one), self.found.figures[name][one.title], found)
+
     def _claim(self, name: str, one: Measure) -> str:
         found = self._difference(name, one)
+        ends = self._ends(name, one)
         assert found is not None
-        low, high = sorted(abs(end) for end in self._ends(found, one))
+        assert ends is not None
+        low, high = sorted(abs(end) for end in ends)
         form = one.lower if found.verdict is Verdict.BETTER else one.higher
         return form.format(_span(low, high, one.unit))
-
-    def _ends(self, found: Difference, one: Measure) -> tuple[float, float]:
-        """Of the difference itself, in the measure's unit."""
-        base = max(self._base(one).value, self._base(one).step / 2)
-        assert found.low is not None
-        assert found.high is not None
-        return (found.low - 1) * base, (found.high - 1) * base
 
     def _bound(self, name: str) -> str:
         """What a difference in time would have to be less than: of the first measure in which that tells anything."""
@@ -85,11 +88,7 @@ class Story:
             (one for one in self.measures if one.time),
             key=lambda one: held.index(one.title) if one.title in held else len(held),
         )
-        known = []
-        for one in times:
-            found = self._difference(name, one)
-            if found is not None and found.low is not None:
-                known.append((one, max(abs(end) for end in self._ends(found, one))))
+        known = [(one, max(map(abs, ends))) for one in times if (ends := self._ends(name, one)) is not None]
         if not known:
             return ""
         one, most = next((pair for pair in known if pair[1] < self._base(pair[0]).value), known[-1])
@@ -101,6 +100,9 @@ class Story:
 
     def warnings(self) -> Iterator[str]:
         trial, everyone = self.outcome.trial, self.outcome.runs
+        for name, reason in self.outcome.left_out.items():
+            if everyone[name]:
+                yield f"{name} failed in the warm-up and got no more runs than it had: {reason}."
         for name, own in everyone.items():
             failed = [one.failed for one in own if one.failed is not None]
             if failed:
@@ -115,11 +117,13 @@ class Story:
             yield f"The frames are those of {first[0].child}, a child of {trial.contenders[0].program}."
         if self.rate:
             yield (
-                f"The program waits for {self.rate} frames a second, of its screen or of its own: an allocator can't "
-                "shorten such a frame, only the CPU time in it, which the columns CPU p50 and p99 show."
+                f"The program seems to wait for {self.rate} frames a second, of its screen or of its own: an allocator "
+                "can't shorten such a frame, only the CPU time in it, which the columns CPU p50 and p99 show."
             )
+        if self.same_output:
+            yield from self._output_warnings()
 
-    def output_warnings(self) -> Iterator[str]:
+    def _output_warnings(self) -> Iterator[str]:
         """Who writes another output than the first contender's first run."""
         base = self.runs.get(self.first, [])
         for name, own in self.runs.items():
@@ -173,17 +177,18 @@ class Story:
 
     def _difference_cell(self, name: str, one: Measure) -> str | None:
         found = self._difference(name, one)
-        if found is None or found.low is None:
+        ends = self._ends(name, one)
+        if found is None or ends is None:
             return None
-        low, high = self._ends(found, one)
+        low, high = ends
         if found.verdict is Verdict.INCONCLUSIVE:
             return f"±{_value(max(abs(low), abs(high)), one.unit)}"
         span = _span(*sorted((abs(low), abs(high))), one.unit)
         return f"+{span}" if found.verdict is Verdict.WORSE else f"-{span.replace(' to ', ' to -')}"
 
-    def blocks(self, same_output: bool) -> list[Block]:
+    def blocks(self) -> list[Block]:
         """As a report has them: the answer first."""
-        warnings = [*self.warnings(), *(self.output_warnings() if same_output else ())]
+        warnings = list(self.warnings())
         blocks: list[Block] = [Paragraph(f"{self.program}, against {self.first}:"), Bullets(self.sentences())]
         if warnings:
             blocks.append(Warnings(warnings))
@@ -196,7 +201,7 @@ class Story:
             "program": [trial.contenders[0].program, *trial.arguments],
             "against": self.first,
             "sentences": self.sentences(),
-            "warnings": [*self.warnings(), *self.output_warnings()],
+            "warnings": list(self.warnings()),
             "interrupted": self.outcome.interrupted,
             "held_to_frames_per_second": self.rate,
             "contenders": [
@@ -215,13 +220,12 @@ class Story:
         figure = self.found.figures.get(name, {}).get(one.title)
         if figure is None:
             return None
-        ends = figure.interval(self.found.confidence)
-        known: dict[str, Any] = {"value": figure.value, "low": ends and ends[0], "high": ends and ends[1]}
-        found = self.found.differences.get(name, {}).get(one.title)
-        if found is not None and found.low is not None:
-            low, high = self._ends(found, one)
-            verdict = {Verdict.BETTER: "lower", Verdict.WORSE: "higher"}.get(found.verdict)
-            known["difference"] = {"low": low, "high": high, "claimed": verdict}
+        own = figure.interval(self.found.confidence)
+        known: dict[str, Any] = {"value": figure.value, "low": own and own[0], "high": own and own[1]}
+        ends = self._ends(name, one) if name != self.first else None
+        if ends is not None:
+            claimed = {Verdict.BETTER: "lower", Verdict.WORSE: "higher"}.get(self._verdict(name, one))
+            known["difference"] = {"low": ends[0], "high": ends[1], "claimed": claimed}
         return known
 
 
