@@ -1,12 +1,20 @@
 // Memory of blocks that died goes back to the system, whatever the program does then; what is in use stays as it is.
 #include "block/give_back.hpp"
 
+#include <dirent.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -191,6 +199,83 @@ TEST(GiveBack, a_forked_child_goes_on_with_all_slabs) {
     EXPECT_EQ(status, 0);
   }
 }
+
+#if !BLOCKYARD_SANITIZED  // which has a thread of its own
+int threads() {
+  DIR* const tasks = opendir("/proc/self/task");
+  int count = 0;
+  while (const dirent* const task = readdir(tasks)) {
+    count += task->d_name[0] != '.' ? 1 : 0;
+  }
+  closedir(tasks);
+  return count;
+}
+
+using Large = StaticBlockAllocator<216, 8>;
+
+// A child with a thread that gives back, which ends with what `run` returns.
+template <class Run>
+int in_a_child_that_gives_back(Run&& run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    while (threads() == 1) {
+      expect_usable<Large>();
+      usleep(1000);
+    }
+    _exit(run());
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(GiveBack, the_thread_counts_neither_for_a_namespace_nor_for_a_change_of_user_nor_for_a_fork) {
+  SKIP_IF_WATCHED();
+  EXPECT_EQ(in_a_child_that_gives_back([] { return unshare(CLONE_NEWUSER) == 0 || errno != EINVAL ? 0 : 1; }), 0);
+  EXPECT_EQ(in_a_child_that_gives_back([] { return setuid(getuid()) == 0 && threads() == 1 ? 0 : 1; }), 0);
+  EXPECT_EQ(in_a_child_that_gives_back([] {
+              const pid_t child = fork();
+              if (child == 0) {
+                _exit(0);
+              }
+              const bool alone = threads() == 1;
+              waitpid(child, nullptr, 0);
+              while (threads() == 1) {  // it comes back
+                expect_usable<Large>();
+                usleep(1000);
+              }
+              return alone ? 0 : 1;
+            }),
+            0);
+}
+
+TEST(GiveBack, no_thread_starts_in_a_sandbox) {
+  SKIP_IF_WATCHED();
+  EXPECT_EQ(in_a_child_that_gives_back([] {
+              std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+              for (const int call : {SYS_clone, SYS_prctl, SYS_sched_setscheduler, SYS_rt_sigprocmask, SYS_getpid}) {
+                filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1));
+                filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+              }
+              filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+              const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+              const bool allowed = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+              if (threads() != 1) {
+                return 1;
+              }
+              if (!allowed || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
+                return 0;  // the system has no sandbox
+              }
+              for (int turn = 0; turn < 10; ++turn) {
+                expect_usable<Large>();
+                usleep(10'000);
+              }
+              return threads() == 1 ? 0 : 1;
+            }),
+            0);
+}
+#endif
 
 }  // namespace
 }  // namespace blockyard::block

@@ -6,6 +6,9 @@
 // Before the owner uses a slab, or gives its page away, it takes the word, and waits while that says `giving_back`. So
 // the pool's lists stay the owner's, and no fast path knows of this.
 //
+// It ends for a fork of a program with one thread, and for what the system refuses a process with two, and comes back
+// when it is wanted the next time; in a sandbox none starts (heap/linux/calls_apart.cpp).
+//
 // Chains that nobody took for a period are freed block by block: their slabs then are such slabs.
 #pragma once
 

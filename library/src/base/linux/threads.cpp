@@ -41,7 +41,8 @@ struct AroundEveryFork {
   void (*parent)();
   void (*child)();
 };
-constinit AroundEveryFork around_each{[] {}, [] {}, [] {}};
+constinit std::array<AroundEveryFork, 2> around_each{};
+constinit std::size_t around_each_count = 0;
 constinit std::atomic<bool> registered{false};
 constinit bool forked_alone = false;  // read once: the child begins with one thread
 
@@ -49,7 +50,9 @@ constinit bool forked_alone = false;  // read once: the child begins with one th
 // it waits for single streams, and whoever holds a stream may allocate: it comes before all locks of ours. A child does
 // not give it back: fork has set it anew.
 void before_fork() {
-  around_each.before();
+  for (std::size_t i = 0; i < around_each_count; ++i) {
+    around_each[i].before();
+  }
   if (is_only_thread()) {
     forked_alone = true;
     return;
@@ -74,7 +77,9 @@ void after_fork_in_parent() {
       _IO_list_unlock();
     }
   }
-  around_each.parent();
+  for (std::size_t i = 0; i < around_each_count; ++i) {
+    around_each[i].parent();
+  }
 }
 
 void after_fork_in_child() {
@@ -88,7 +93,9 @@ void after_fork_in_child() {
   if (!forked_alone) {
     around_fork_lock.unlock();
   }
-  around_each.child();
+  for (std::size_t i = 0; i < around_each_count; ++i) {
+    around_each[i].child();
+  }
 }
 
 // Before the constructors of a program that links the library, and after those of the libraries that it needs.
@@ -141,7 +148,7 @@ bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*ch
 
 void around_every_fork(void (*before)(), void (*parent)(), void (*child)()) {
   come_before_other_fork_handlers();
-  around_each = {before, parent, child};
+  around_each[around_each_count++] = {before, parent, child};
 }
 
 void come_before_other_fork_handlers() {

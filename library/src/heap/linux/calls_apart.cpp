@@ -1,6 +1,6 @@
 // Calls of the C library that change what the calling thread may do, or that the system refuses a process with more
-// threads than one: the background thread ends for each. The C library makes a change of user in all threads that it
-// knows, of which it is none. A namespace of users is for processes with one thread only. A sandbox holds for
+// threads than one: the background threads end for each. The C library makes a change of user in all threads that it
+// knows, of which they are none. A namespace of users is for processes with one thread only. A sandbox holds for
 // the thread that asks for it.
 #include <dlfcn.h>
 #include <grp.h>
@@ -11,6 +11,7 @@
 
 #include <cstdarg>
 
+#include "base/background_thread.hpp"
 #include "blockyard/detail/visibility.h"
 #include "heap/background/background_thread.hpp"
 
@@ -18,8 +19,14 @@ namespace {
 
 class WithoutBackgroundThread {
  public:
-  WithoutBackgroundThread() : ended_(blockyard::heap::end_background_thread()) {}
+  WithoutBackgroundThread()
+      : other_(blockyard::base::other_background.load(std::memory_order_relaxed)),
+        other_ended_(other_ != nullptr && other_->end()),
+        ended_(blockyard::heap::end_background_thread()) {}
   ~WithoutBackgroundThread() {
+    if (other_ended_) {
+      other_->resume();
+    }
     if (ended_) {
       blockyard::heap::resume_background_thread();
     }
@@ -28,6 +35,8 @@ class WithoutBackgroundThread {
   WithoutBackgroundThread& operator=(const WithoutBackgroundThread&) = delete;
 
  private:
+  const blockyard::base::OtherBackground* const other_;
+  const bool other_ended_;
   const bool ended_;
 };
 
@@ -76,6 +85,9 @@ BY_API int prctl(int option, ...) noexcept {
   }
   va_end(list);
   if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
+    if (const auto* const other = blockyard::base::other_background.load(std::memory_order_relaxed)) {
+      other->enter_sandbox();
+    }
     blockyard::heap::enter_sandbox();
   }
   return static_cast<int>(
