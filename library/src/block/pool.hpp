@@ -37,7 +37,7 @@ struct Pool {
   Relaxed<std::size_t> free_page_bytes;  ///< bytes of the pages without a busy slab
   Relaxed<std::size_t> peak_cut_bytes;   ///< most bytes of blocks cut in busy slabs at once
   void* chain = nullptr;                 ///< chains of freed blocks (free_chain): the first block of the newest chain
-  std::size_t chained_blocks = 0;        ///< blocks in chains, with the one that `chain_slab` serves
+  Relaxed<std::size_t> chained_blocks;   ///< blocks in chains, with the one that `chain_slab` serves
   /// Serves blocks of a chain, and kept ones, to the fast path as if it were a slab. Its `excess`, a signed number, is
   /// how many blocks of the chain were handed out, less the kept ones that were not.
   Slab chain_slab;

@@ -366,8 +366,8 @@ PageHeap::Lowest PageHeap::take_lowest() {
 PageHeap::Totals PageHeap::totals() {
   const std::lock_guard hold(lock_);
   Totals totals{free_[0].pages(), free_[1].pages(), free_[2].pages(), 0, pages_in_work_, top_};
-  totals.used = totals.top - std::min(totals.top, std::uint64_t{first_page}) - totals.ready - totals.dirty -
-                totals.decommitted - totals.in_work;
+  totals.used = totals.top - std::min(totals.top, std::uint64_t{bottom_ == 0 ? first_page : bottom_}) - totals.ready -
+                totals.dirty - totals.decommitted - totals.in_work;
   return totals;
 }
 
