@@ -332,7 +332,8 @@ def test_memory_rows_follow_the_live_bytes(tmp_path: Path) -> None:
 def test_peaks_cover_what_lies_between_two_samples(tmp_path: Path) -> None:
     journal = Journal().allocate("a", 50_000_000, MS).free("a", 2 * MS)
     facts = replayed(journal, tmp_path, touch="page").facts
-    assert facts["peak_resident_bytes"] >= 50_000_000
+    # The kernel counts resident pages on each core apart: its sum lags by some of them.
+    assert facts["peak_resident_bytes"] >= 49_500_000
     assert facts["teardown_resident_bytes"] < 10_000_000
 
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "base/process.hpp"
 #include "base/threads.hpp"
 
 namespace blockyard::pages {
@@ -33,10 +34,11 @@ class BasicPageLock {
       base::wake_one(&word_);
     }
   }
-  /// Whether a thread sleeps for it while another holds it. Of two threads, the one that asks is then the holder: the
-  /// other counts itself only while it sleeps, and may do so beside a free lock when nobody woke it.
-  bool is_waited_for() const {
-    return word_.load(std::memory_order_seq_cst) == taken && waiting_.load(std::memory_order_seq_cst) != 0;
+  /// Of two threads: whether the other sleeps for it, and so this one holds it. This one may sleep for it too, and a
+  /// signal handler ask meanwhile; and one that nobody woke counts itself only while it sleeps.
+  bool is_waited_for_by_other() const {
+    return word_.load(std::memory_order_seq_cst) == taken && waiting_.load(std::memory_order_seq_cst) != 0 &&
+           sleeper_.load(std::memory_order_relaxed) != base::thread_id();
   }
   /// In a forked child, where those that waited for it are gone.
   void forget_waiting() { waiting_.store(0, std::memory_order_relaxed); }
@@ -59,7 +61,9 @@ class BasicPageLock {
       }
       base::pause();
     }
+    const auto self = base::thread_id();
     do {
+      sleeper_.store(self, std::memory_order_relaxed);
       waiting_.fetch_add(1, std::memory_order_seq_cst);
       base::sleep_while(&word_, taken, longest_sleep_ns);
       waiting_.fetch_sub(1, std::memory_order_seq_cst);
@@ -68,6 +72,7 @@ class BasicPageLock {
 
   typename Atomics::template atomic<std::uint32_t> word_{free};
   typename Atomics::template atomic<std::uint32_t> waiting_{0};
+  std::atomic<decltype(base::thread_id())> sleeper_{0};  // who began to sleep last
 };
 using PageLock = BasicPageLock<>;
 

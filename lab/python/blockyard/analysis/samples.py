@@ -1,6 +1,7 @@
 """Sample, memory and event files of a run: mapped, their layout checked, a damaged one named."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -66,11 +67,16 @@ def columns(path: Path, layout: np.dtype, what: str) -> np.ndarray:
     return np.memmap(path, layout, "r", offset, shape)
 
 
+_PARSING = threading.Lock()
+"""A header is parsed as Python's literals are; in Python 3.11 two threads that do so at once may fail (CPython 106905)."""
+
+
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
     """Of an array in the .npy format; the array itself comes next."""
     layouts = np.lib.format
     version = layouts.read_magic(file)
-    shape, _, dtype = (layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0)(file)
+    with _PARSING:
+        shape, _, dtype = (layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0)(file)
     return shape, dtype
 
 
