@@ -34,7 +34,7 @@ def test_help_fits_80_columns():
 
 def test_allocators_are_chosen_by_one_option_everywhere():
     takes = {verb for verb in verbs() if "-a, --allocator NAMES" in blockyard_help(verb)}
-    assert takes == {"replay", "compare", "report", "locality"}
+    assert takes == {"replay", "compare", "report", "locality", "trial"}
 
 
 def test_json_is_a_flag_everywhere():

@@ -11,10 +11,10 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 
 #include "base/atomic.hpp"
-#include "base/process.hpp"
 #include "base/threads.hpp"
 
 namespace blockyard::pages {
@@ -38,7 +38,7 @@ class BasicPageLock {
   /// signal handler ask meanwhile; and one that nobody woke counts itself only while it sleeps.
   bool is_waited_for_by_other() const {
     return word_.load(std::memory_order_seq_cst) == taken && waiting_.load(std::memory_order_seq_cst) != 0 &&
-           sleeper_.load(std::memory_order_relaxed) != base::thread_id();
+           sleeper_.load(std::memory_order_relaxed) != &errno;
   }
   /// In a forked child, where those that waited for it are gone.
   void forget_waiting() { waiting_.store(0, std::memory_order_relaxed); }
@@ -61,9 +61,8 @@ class BasicPageLock {
       }
       base::pause();
     }
-    const auto self = base::thread_id();
     do {
-      sleeper_.store(self, std::memory_order_relaxed);
+      sleeper_.store(&errno, std::memory_order_relaxed);  // names the thread without a system call
       waiting_.fetch_add(1, std::memory_order_seq_cst);
       base::sleep_while(&word_, taken, longest_sleep_ns);
       waiting_.fetch_sub(1, std::memory_order_seq_cst);
@@ -72,7 +71,7 @@ class BasicPageLock {
 
   typename Atomics::template atomic<std::uint32_t> word_{free};
   typename Atomics::template atomic<std::uint32_t> waiting_{0};
-  std::atomic<decltype(base::thread_id())> sleeper_{0};  // who began to sleep last
+  std::atomic<const int*> sleeper_{nullptr};  // who began to sleep last
 };
 using PageLock = BasicPageLock<>;
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <thread>
@@ -64,15 +65,17 @@ int with_a_janitor() {
   action.sa_flags = SA_SIGINFO;
   action.sa_sigaction = [](int, siginfo_t*, void*) { _exit(1); };
   sigaction(SIGSYS, &action, nullptr);
-  // It churns until the process ends: a thread may do more as it ends than this sandbox allows.
+  // It churns until the process ends: a thread may do more as it begins and ends than this sandbox allows.
+  static std::atomic<bool> has_begun{false};
   std::thread([] {
+    has_begun = true;
     for (;;) {
       churn();
     }
   }).detach();
   constexpr std::size_t reserve = std::size_t{8} << 20;
   by_heap_reserve(reserve);
-  while (behaviour::statistics().ready < reserve) {
+  while (!has_begun || behaviour::statistics().ready < reserve) {
     usleep(1'000);
   }
   allow_a_few_system_calls(SECCOMP_RET_TRAP);

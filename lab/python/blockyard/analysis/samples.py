@@ -68,7 +68,7 @@ def columns(path: Path, layout: np.dtype, what: str) -> np.ndarray:
 
 
 _PARSING = threading.Lock()
-"""A header is parsed as Python's literals are; in Python 3.11 two threads that do so at once may fail (CPython 106905)."""
+"""Headers are parsed as Python's literals are. In Python 3.11 two threads that do so may fail (CPython 106905)."""
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:

@@ -16,9 +16,9 @@ EXCEEDED = 3
 """The exit code of a limit that was exceeded or could not be judged, as `compare` has it."""
 _EPILOG = """\b
 Examples:
-  blockyard budget --limits budget.toml -- ./game --benchmark
-  blockyard budget --limit 'thread=audio* allocations=0 per=frame' -- ./game --benchmark
-  blockyard budget --learn budget.toml -- ./game --benchmark
+  blockyard budget --limits budget.toml -- ./game
+  blockyard budget --limit 'thread=audio* allocations=0 per=frame' -- ./game
+  blockyard budget --learn budget.toml -- ./game
 """
 
 

@@ -17,9 +17,9 @@ from blockyard.options import Finite, Seconds
 
 _EPILOG = """\b
 Examples:
-  blockyard trial -a glibc,mimalloc,blockyard --runs 10 -- ./game --benchmark
+  blockyard trial -a glibc,blockyard --runs 10 -- ./game --benchmark
   blockyard trial -a glibc,mine=./libmine.so -o results -- ./game --benchmark
-  blockyard trial -a blockyard --with blockyard@64M='BLOCKYARD_HEAP_RESERVE=64M' -- ./game
+  blockyard trial --with blockyard@x='BLOCKYARD_HEAP_RESERVE=9M' -- ./game
   blockyard trial --build patched=./game-patched -- ./game --benchmark
   blockyard trial --resume -o results
 """
