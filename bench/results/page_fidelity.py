@@ -17,16 +17,20 @@ def write(data: Data, target: dict[str, Any]) -> list[str]:
         "",
         _answer(found, target),
         "",
-        "Each program runs with each allocator under it by `LD_PRELOAD`, in turns; *CPU* is its processor time without "
-        "perf. *perf* is what samples of the clock say that the program's threads spend in the allocator: its module, "
-        "what it calls of the C library, and the kernel on its behalf. *Replay* is the "
-        "[total](../reference/method.md#totals) of the journal's replay. Two things stand apart in both: *touch*, page "
-        "faults on fresh memory, whoever takes them, and *own*, the allocator's own threads, which populate memory "
-        "ahead when a core is free. *Added up* is what timed calls come to. *Rest* is the program's own code: an "
-        "allocator that places blocks well makes it faster, which no replay sees. A host gives its guest some pages at "
-        "once and others a hundred times later, so *touch* says more of the host than of the allocator.",
+        "Each program runs with each allocator under it by `LD_PRELOAD`, in turns.",
         "",
-        *_earlier(found),
+        *table(
+            ["column", "seconds of"],
+            [
+                ["CPU", "the program's processor time, without perf"],
+                ["perf", "samples in the allocator, what it calls of the C library, and the kernel on its behalf"],
+                ["replay", "the [total](../reference/method.md#totals) of the journal's replay"],
+                ["touch", "page faults on fresh memory, whoever takes them: the host's slowness more than anything"],
+                ["own", "the allocator's own threads"],
+                ["added up", "all timed calls"],
+                ["rest", "the program's own code, which the placement of blocks changes and no replay sees"],
+            ],
+        ),
         *(line for one in found for line in _program(one)),
         *_tried(found),
         f"Measured {told['measured_at']}, {machine(told['machine'])}: `make bench-fidelity`.",
@@ -38,26 +42,21 @@ def _answer(found: list[dict[str, Any]], target: dict[str, Any]) -> str:
     known = [each for each in ratios if each is not None]
     within = sum(1 / target["within"] <= each <= target["within"] for each in known)
     same, pairs = _order(found, target["differ"])
-    return (
+    earlier = [one["program"] for one in found if _is_earlier(one)]
+    caveat = (
+        f"Measure {', '.join(earlier)} again before you rely on them: *perf* and *replay* still hold page faults of the "
+        "allocator and its own threads. "
+    )
+    return (caveat if earlier else "") + (
         f"Of {len(known)} totals {within} are within a factor of {target['within']:g} of perf's. Of {pairs} pairs of "
         f"allocators that differ by more than {percent(target['differ'])} % in the program, {same} stand in the same "
         f"order in the replay: {percent(same / pairs if pairs else None)} % (target {percent(target['order'])} %)."
     )
 
 
-def _earlier(found: list[dict[str, Any]]) -> list[str]:
-    """A caveat where figures are of a measure that told less apart."""
-    names = [
-        one["program"] for one in found if any("perf_own_threads_s" not in each for each in one["allocators"].values())
-    ]
-    if not names:
-        return []
-    return [
-        f"The figures of {', '.join(names)} are of an earlier measure: page faults that the allocator takes and its "
-        "own threads are within *perf* and *replay*, and replays touched memory that the host had not given yet. They "
-        "say little until they are measured again.",
-        "",
-    ]
+def _is_earlier(program: dict[str, Any]) -> bool:
+    """Whether the figures are of a measure that told less apart."""
+    return any("perf_own_threads_s" not in each for each in program["allocators"].values())
 
 
 def _program(told: dict[str, Any]) -> list[str]:
@@ -75,20 +74,10 @@ def _program(told: dict[str, Any]) -> list[str]:
     return [
         f"## {told['program']}",
         "",
-        f"{told['events']:,} events, seconds; the journal replayed at {_pace(told['pace'])}.",
+        f"{told['events']:,} events at {_pace(told['pace'])}.",
         "",
         *table(head, rows),
-        *_symbols(told),
     ]
-
-
-def _symbols(told: dict[str, Any]) -> list[str]:
-    """Where perf found each allocator most."""
-    found = []
-    for name, one in told["allocators"].items():
-        if one["symbols"]:
-            found.append(f"{name}: " + ", ".join(f"`{symbol.split()[-1]}`" for symbol in list(one["symbols"])[:2]))
-    return [f"Most of perf's samples: {'; '.join(found)}.", ""] if found else []
 
 
 def _pace(pace: float | None) -> str:
