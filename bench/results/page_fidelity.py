@@ -44,8 +44,8 @@ def _answer(found: list[dict[str, Any]], target: dict[str, Any]) -> str:
     same, pairs = _order(found, target["differ"])
     earlier = [one["program"] for one in found if _is_earlier(one)]
     caveat = (
-        f"Measure {', '.join(earlier)} again before you rely on them: *perf* and *replay* still hold page faults of the "
-        "allocator and its own threads. "
+        f"Measure {', '.join(earlier)} again before you rely on them: *perf* and *replay* still hold page faults of "
+        "the allocator and its own threads. "
     )
     return (caveat if earlier else "") + (
         f"Of {len(known)} totals {within} are within a factor of {target['within']:g} of perf's. Of {pairs} pairs of "

@@ -18,9 +18,16 @@
   }
 #else
 #define BY_API __attribute__((visibility("default")))
+#if defined(__SANITIZE_ADDRESS__)
+// GCC takes the flags of the addition that makes the address for its check of null, and the linker replaces that by an
+// instruction that sets none.
+#define BY_THREAD_ACCESS [[gnu::noinline, gnu::no_sanitize("undefined")]]
+#else
+#define BY_THREAD_ACCESS
+#endif
 #define BY_THREAD_VARIABLE(type, name, function)                                                 \
   extern "C" BY_API constinit thread_local type name __attribute__((tls_model("initial-exec"))); \
-  inline type& function() noexcept { return name; }
+  BY_THREAD_ACCESS inline type& function() noexcept { return name; }
 #define BY_DEFINE_THREAD_VARIABLE(type, name, function, ...) constinit thread_local type name{__VA_ARGS__};
 #if __has_attribute(noplt)
 // Without noplt, a program that is linked at a fixed address keeps the null that the linker found.
