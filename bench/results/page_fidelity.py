@@ -71,13 +71,7 @@ def _program(told: dict[str, Any]) -> list[str]:
         rows.append([name, *map(three, seconds), _range(replay), ratio(_ratio(one)), *map(three, others)])
     apart = ["touch, perf", "touch, replay", "own, perf", "own, replay"]
     head = ["allocator", "CPU", "rest", "perf", "replay", "interval", "ratio", "added up", *apart]
-    return [
-        f"## {told['program']}",
-        "",
-        f"{told['events']:,} events at {_pace(told['pace'])}.",
-        "",
-        *table(head, rows),
-    ]
+    return [f"## {told['program']}", "", f"{told['events']:,} events at {_pace(told['pace'])}.", "", *table(head, rows)]
 
 
 def _pace(pace: float | None) -> str:

@@ -51,15 +51,14 @@ MACHINE_PATHS = re.compile(r"/(?:work|root|home/[a-z]\w*|tmp/w)/|\bartifactory\b
 # other code of the library includes headers of the language and the processor only, and of what these or a forward
 # declaration give, uses nothing that is the system's.
 SYSTEM_FOLDERS = {"linux", "malloc"}
-LANGUAGE_HEADERS = set(
-    """algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
+LANGUAGE_HEADERS = """
+    algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
     cinttypes climits cmath compare complex concepts cstdarg cstddef cstdint cstdio cstdlib cstring cwchar deque
     exception execution forward_list functional initializer_list iterator limits list map memory memory_resource mutex
     new numbers numeric optional ostream queue random ranges ratio set span stack stdexcept string string_view tuple
     type_traits typeindex typeinfo unordered_map unordered_set utility variant vector version
     assert.h errno.h inttypes.h limits.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
-    arm_neon.h cpuid.h emmintrin.h immintrin.h x86intrin.h valgrind/memcheck.h""".split()
-)
+    arm_neon.h cpuid.h emmintrin.h immintrin.h x86intrin.h valgrind/memcheck.h"""
 SYSTEM_USES = re.compile(
     r"\b(?:__linux__|__gnu_linux__|__GLIBC__|_WIN32|_WIN64|__MINGW32__|__APPLE__|__unix__|__ANDROID__"
     r"|pid_t|uid_t|ssize_t|off_t|timespec|rlimit|siginfo_t|sigset_t|pthread_\w+|sem_\w+|STD(?:IN|OUT|ERR)_FILENO"
@@ -182,7 +181,7 @@ def system_violations(root: Path) -> list[str]:
             continue
         text = path.read_text(errors="replace")
         included = (target for target in _INCLUDED_HEADER.findall(text) if not target.startswith("blockyard/"))
-        found = [f"includes {target}" for target in included if target not in LANGUAGE_HEADERS]
+        found = [f"includes {target}" for target in included if target not in LANGUAGE_HEADERS.split()]
         found += [f"uses {use}" for use in sorted(set(SYSTEM_USES.findall(_NO_CODE.sub(" ", text))))]
         result += [f"{path.relative_to(root)} {what}: only linux/ and malloc/ know the system" for what in found]
     return result

@@ -138,7 +138,7 @@ class CauseReader {
   std::uint64_t floor_touch_ = 0;   ///< ticks
   std::uint64_t seen_ = 0;          ///< the last clock read between events
   std::uint64_t events_ = 0;
-  std::uint64_t lost_ = 0;          ///< ticks, by the last reading
+  std::uint64_t lost_ = 0;  ///< ticks, by the last reading
   double ticks_per_ns_ = 1;
   Counts base_{};
   int counter_ = -1;  ///< perf's

@@ -63,7 +63,7 @@ struct Totals {
   std::vector<std::uint64_t> thread_stop_ns;
   std::optional<SampleTotals> samples;  ///< none where calls are not timed
   std::uint64_t interrupted_threads = 0;
-  std::optional<std::uint64_t> burst_ns;  ///< of all bursts of an untimed run
+  std::optional<std::uint64_t> burst_ns;      ///< of all bursts of an untimed run
   std::vector<RouteTotals> routes;            ///< of a plan with routes
   std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
 };

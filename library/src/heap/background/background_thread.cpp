@@ -147,8 +147,8 @@ bool end_background_thread() {
     told_to_end.store(true, std::memory_order_relaxed);
     background.end_sleep();
     // In a signal handler that interrupted who holds a lock: the background thread waits for this one.
-    if (alone && (page_allocator.pages.lock().is_waited_for_by_other() ||
-                  maintenance.sweep_lock.is_waited_for_by_other())) {
+    if (alone &&
+        (page_allocator.pages.lock().is_waited_for_by_other() || maintenance.sweep_lock.is_waited_for_by_other())) {
       break;
     }
     base::sleep_while(&nobody_wakes, nobody_wakes, step_ns);
