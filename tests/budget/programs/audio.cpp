@@ -27,6 +27,7 @@ void* play(void*) {
     if (frame == extra && extra != 0) mix();
     pthread_barrier_wait(&ends);
   }
+  pthread_barrier_wait(&begins);  // after the last frame
   for (void* sound : kept) std::free(sound);
   return nullptr;
 }
@@ -51,6 +52,7 @@ int main(int count, char** arguments) {
     by_frame_mark();
     if (frame == 0 && phase < 0) by_phase_mark("play");
   }
+  pthread_barrier_wait(&begins);
   pthread_join(audio, nullptr);
   std::free(kept);
   return count > 2 ? std::atoi(arguments[2]) : 0;
