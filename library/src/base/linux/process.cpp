@@ -15,18 +15,18 @@ namespace {
 
 bool (*is_reported)(const void* address) = nullptr;
 void (*report_access)(const void* address) = nullptr;
-struct sigaction before {};
+struct sigaction handler_before {};
 
 // What would have happened without us. A handler of the program's stays behind ours, which goes on watching.
 void pass_on(int number, siginfo_t* facts, void* context) {
-  if ((before.sa_flags & SA_SIGINFO) != 0) {
-    before.sa_sigaction(number, facts, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(number);
+  if ((handler_before.sa_flags & SA_SIGINFO) != 0) {
+    handler_before.sa_sigaction(number, facts, context);
+  } else if (handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN) {
+    handler_before.sa_handler(number);
   } else if (facts->si_code > 0) {
-    sigaction(number, &before, nullptr);  // the same instruction faults again, and ends the process
-  } else if (before.sa_handler == SIG_DFL) {
-    sigaction(number, &before, nullptr);
+    sigaction(number, &handler_before, nullptr);  // the same instruction faults again, and ends the process
+  } else if (handler_before.sa_handler == SIG_DFL) {
+    sigaction(number, &handler_before, nullptr);
     raise(number);  // a signal that was sent comes once
   }
 }
@@ -36,7 +36,7 @@ void on_fault(int number, siginfo_t* facts, void* context) {
     pass_on(number, facts, context);
     return;
   }
-  sigaction(number, &before, nullptr);  // a fault of the report's must not come back here
+  sigaction(number, &handler_before, nullptr);  // a fault of the report's must not come back here
   report_access(facts->si_addr);
 }
 
@@ -101,7 +101,7 @@ void report_forbidden_accesses(bool (*is_ours)(const void* address), void (*repo
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   sigemptyset(&ours.sa_mask);
-  sigaction(SIGSEGV, &ours, &before);
+  sigaction(SIGSEGV, &ours, &handler_before);
 }
 
 }  // namespace blockyard::base
