@@ -1,7 +1,10 @@
 // What by_lifetime_prepare() spares a thread's first blocks.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -43,6 +46,47 @@ TEST_P(PreparedThread, has_memory_for_its_first_blocks) {
     });
     deallocate(used, GetParam());
   });
+}
+
+/// Page faults of the calling thread while it allocates 1000 blocks of 4 bytes, of which its region holds 818.
+long faults_of_an_overflow() {
+  static std::array<void*, 1000> blocks;
+  const auto faults = [] {
+    rusage used{};
+    getrusage(RUSAGE_THREAD, &used);
+    return used.ru_minflt;
+  };
+  const long before = faults();
+  for (void*& block : blocks) {
+    block = temp_allocate(4, 4);
+  }
+  return faults() - before;
+}
+
+TEST(Prepare, a_prepared_threads_first_blocks_that_do_not_fit_take_no_page_fault) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: the sanitizer's own memory is faulted in";
+#endif
+  if (block::process_is_watched()) {
+    GTEST_SKIP() << "skipped: this process is watched, and hides memory that holds no block";
+  }
+  ASSERT_EQ(by_temp_configure(818 * 4, 0), 0);
+  long least = 1'000'000;
+  // The first thread has the program's code read in, and keeps its own memory while the others, each inside the one
+  // before, get what nobody used. The least of several, since the system may take a page away at any time.
+  on_a_new_thread([&least] {
+    faults_of_an_overflow();
+    on_a_new_thread([&least] {
+      ASSERT_EQ(by_lifetime_prepare(), 0);
+      least = std::min(least, faults_of_an_overflow());
+      on_a_new_thread([&least] {
+        ASSERT_EQ(by_lifetime_prepare(), 0);
+        least = std::min(least, faults_of_an_overflow());
+      });
+    });
+  });
+  EXPECT_EQ(least, 0);
+  ASSERT_EQ(by_temp_configure(std::size_t{256} << 10, std::size_t{4} << 20), 0);
 }
 
 TEST(Prepare, a_prepared_thread_without_a_temp_block_takes_new_settings_at_once) {

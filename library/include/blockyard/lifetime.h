@@ -42,9 +42,9 @@ typedef enum by_lifetime {
 } by_lifetime;
 
 /// Prepares the calling thread for its first blocks of these lifetimes, which otherwise take some 30 microseconds: it
-/// takes the thread's temp region and temp job chunk, and touches 32 KiB of each. A program's main thread is prepared
-/// when the program is loaded; call it where another thread begins. 0, or -1 with errno ENOMEM. Calls the operating
-/// system.
+/// takes the thread's temp region and temp job chunk, touches 32 KiB of each, and 8 KiB for temp blocks that will not
+/// fit. A program's main thread is prepared when the program is loaded; call it where another thread begins. 0, or -1
+/// with errno ENOMEM. Calls the operating system.
 BY_API int by_lifetime_prepare(void);
 
 /// Allocates `size` bytes, contents unspecified. O(1).

@@ -161,8 +161,7 @@ bool is_outside(ThreadState* state, void* block) {
 
 // Updates the frame's peak demand: call it when demand grew or is about to fall. Blocks that were taken back one by one
 // after a block did not fit may be missing; a frame with a larger region counts them.
-void note_demand(ThreadState* state) {
-  const TempRegion& region = region_of(state);
+void note_demand(ThreadState* state, const TempRegion& region) {
   const std::size_t used = std::min(region.next(), end_of(region)) - region.begin;
   state->peak_demand = std::max(state->peak_demand, used + state->demand);
 }
@@ -170,7 +169,7 @@ void note_demand(ThreadState* state) {
 // Drops the slots from `first` on, as an endless region would have taken their blocks back.
 void cut_outside(ThreadState* state, std::size_t first) {
   if (first < state->outside.count()) {
-    note_demand(state);
+    note_demand(state, region_of(state));
     state->demand = state->outside[first].demand;
     state->outside.cut(first);
   }
@@ -284,7 +283,10 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
     errno = ENOMEM;
     return nullptr;
   }
-  void* const block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(slot));
+  void* block = allocate_outside_in_chunk(size, alignment, static_cast<std::uint32_t>(slot));
+  if (block == nullptr) {
+    block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(slot));
+  }
   if (block == nullptr) {
     state->outside.cut(slot);
     return nullptr;
@@ -296,7 +298,7 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   // Where the block would begin if the region had no end.
   const std::size_t position = std::min(region.next(), end_of(region)) - region.begin + state->demand;
   state->demand += base::align_up(position, alignment) - position + taken_by(bytes, alignment);
-  note_demand(state);
+  note_demand(state, region);
   return block;
 }
 
@@ -320,16 +322,17 @@ void prepare_temp(ThreadState* state) {
   ensure_region(state);
   const TempRegion& region = region_of(state);
   touch_ahead(region.next(), end_of(region));
+  state->outside.prepare();  // else the first block that does not fit takes a system call and a page fault
 }
 
 bool is_frame_empty(ThreadState* state) {
-  note_demand(state);
   const TempRegion& region = region_of(state);
+  note_demand(state, region);
   return state->peak_demand == 0 && region.peak == region.begin;
 }
 
 void end_temp_frame(ThreadState* state) {
-  note_demand(state);
+  note_demand(state, region_of(state));
   const std::size_t demand = state->peak_demand;
   free_outside_after(state, 0);
   state->outside_ever = 0;
@@ -436,7 +439,7 @@ void by_temp_rewind(by_temp_mark mark) {
     return;
   }
   if (state->demand != 0) {
-    note_demand(state);
+    note_demand(state, region_of(state));
   }
   free_outside_after(state, mark.outside);
   TempRegion& region = region_of(state);
@@ -468,7 +471,10 @@ int by_temp_configure(size_t region, size_t limit) {
     settings_version.fetch_add(1, std::memory_order_relaxed);
   }
   if (ThreadState* const state = this_thread; state != nullptr && state->open_cursors == 0 && is_frame_empty(state)) {
-    region_of(state) = {};  // the next block begins a region of the new size
+    // A thread without a region gets it with its first block; without memory, blocks come from temp job.
+    if (state->region == nullptr || !open_region(state)) {
+      region_of(state) = {};
+    }
   }
   return 0;
 }

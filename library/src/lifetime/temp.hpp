@@ -18,13 +18,11 @@ inline void go_on_at(TempRegion& region, std::uintptr_t address) {
 /// Ends the calling thread's frame: frees blocks that did not fit, counts the frame, lets the region grow.
 void end_temp_frame(ThreadState* state);
 
-/// Gives the calling thread its region, if it has none, and touches what comes next in it.
+/// Gives the calling thread its region, if it has none, and touches what comes next in it and the table of blocks that
+/// do not fit.
 void prepare_temp(ThreadState* state);
 
 /// Whether the calling thread allocated nothing in this frame.
-/// Takes the thread's region, if it has none, and touches its first pages.
-void prepare_temp(ThreadState* state);
-
 bool is_frame_empty(ThreadState* state);
 
 /// A block that does not fit the region of `state`: from temp job, and counted. nullptr with errno ENOMEM.

@@ -1,7 +1,9 @@
 // Temp job: blocks from chunks, each with a header of 8 bytes. The fast paths are in blockyard/temp_job.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <new>
 
 #include "lifetime/thread_state.hpp"
 
@@ -10,6 +12,21 @@ namespace blockyard::lifetime {
 /// A temp block that did not fit its region; `slot` is its index in the thread's table. nullptr when memory is
 /// exhausted.
 void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignment, std::uint32_t slot);
+/// The same from the thread's newest chunk alone, for blocks that follow one another: nullptr when it has no room, and
+/// in a watched process.
+inline void* allocate_outside_in_chunk(std::size_t size, std::size_t alignment, std::uint32_t slot) {
+  JobCursor& cursor = job_cursor();
+  const std::uintptr_t begin = round_up(cursor.next + header_bytes, std::max(alignment, alignof(BlockHeader)));
+  const std::size_t bytes = size + (size == 0);
+  if (bytes > largest_shared || begin > cursor.end || bytes > cursor.end - begin) {
+    return nullptr;
+  }
+  cursor.next = begin + bytes;
+  cursor.live += 1;
+  void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
+  new (header_of(block)) BlockHeader{BlockKind::outside, slot};
+  return block;
+}
 /// Frees such a block.
 void free_outside(void* block);
 

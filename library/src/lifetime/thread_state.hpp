@@ -37,6 +37,12 @@ class PageArray {
   T& newest() { return data_[count_ - 1]; }
   std::size_t count() const { return count_; }
   bool is_full() const { return count_ == room_; }
+  /// Takes its first pages, as far as it has none and memory is left, and has the system provide them.
+  void prepare() {
+    if (room_ == 0 && grow()) {
+      std::memset(static_cast<void*>(data_), 0, room_ * sizeof(T));
+    }
+  }
   void cut(std::size_t count) { count_ = count; }
   T* begin() { return data_; }
   T* end() { return data_ + count_; }

@@ -14,7 +14,10 @@ namespace blockyard::lifetime {
 
 inline bool has_checks() { return block::process_has_checks(); }
 bool is_observed();
-inline bool is_watched() { return has_checks() || is_observed(); }
+inline bool is_watched() {
+  static const bool watched = has_checks() || is_observed();
+  return watched;
+}
 
 /// What fills memory in a process with checks.
 inline constexpr unsigned char fresh_pattern = 0xcd;  ///< a new block
