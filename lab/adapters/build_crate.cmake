@@ -1,9 +1,9 @@
-# cmake -D CARGO=... -D NAME=... -D ADAPTER=... -P build_crate.cmake: builds one crate of the workspace in the current
-# folder and puts its shared object at ADAPTER; on failure a sentence at ADAPTER.missing and Cargo's words at
-# ADAPTER.log.
+# cmake -D CARGO=... -D NAME=... -D PACKAGE=... -D OUTPUT=... [-D LINK=COMPILER;OPTION...] -P build_crate.cmake: builds
+# one package of the workspace in the current folder and puts its shared object at OUTPUT; with LINK, its static library
+# linked into one. On failure a sentence at OUTPUT.missing and Cargo's words at OUTPUT.log.
 function(give_up sentence)
-  file(REMOVE "${ADAPTER}")
-  file(WRITE "${ADAPTER}.missing" "${sentence}\n")
+  file(REMOVE "${OUTPUT}")
+  file(WRITE "${OUTPUT}.missing" "${sentence}\n")
   message(NOTICE "blockyard: the allocator ${NAME} will be missing: ${sentence}")
 endfunction()
 
@@ -30,8 +30,8 @@ if(version MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 1.70)
               -Z sparse-registry vendor --locked --quiet "${vendored}"
       RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     if(NOT result EQUAL 0)
-      file(WRITE "${ADAPTER}.log" "${output}")
-      give_up("Cargo could not fetch its crate; its output is in ${ADAPTER}.log")
+      file(WRITE "${OUTPUT}.log" "${output}")
+      give_up("Cargo could not fetch its crate; its output is in ${OUTPUT}.log")
       return()
     endif()
     file(TOUCH "${vendored}/${lock}")
@@ -39,13 +39,26 @@ if(version MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 1.70)
 endif()
 
 execute_process(
-  COMMAND "${CARGO}" build --release --locked ${source} -p blockyard-adapter-${NAME}
+  COMMAND "${CARGO}" build --release --locked ${source} -p ${PACKAGE}
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-file(WRITE "${ADAPTER}.log" "${output}")
+file(WRITE "${OUTPUT}.log" "${output}")
 if(NOT result EQUAL 0)
-  give_up("Cargo could not build it; its output is in ${ADAPTER}.log")
+  give_up("Cargo could not build it; its output is in ${OUTPUT}.log")
   return()
 endif()
-configure_file("$ENV{CARGO_TARGET_DIR}/release/libblockyard_adapter_${NAME}.so" "${ADAPTER}" COPYONLY)
-file(TOUCH "${ADAPTER}")
-file(REMOVE "${ADAPTER}.missing")
+string(REPLACE "-" "_" file "${PACKAGE}")
+if(LINK)
+  list(POP_FRONT LINK compiler)
+  execute_process(
+    COMMAND "${compiler}" -shared -o "${OUTPUT}" "$ENV{CARGO_TARGET_DIR}/release/lib${file}.a" ${LINK}
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  file(APPEND "${OUTPUT}.log" "${output}")
+  if(NOT result EQUAL 0)
+    give_up("it could not be linked; the linker's output is in ${OUTPUT}.log")
+    return()
+  endif()
+else()
+  configure_file("$ENV{CARGO_TARGET_DIR}/release/lib${file}.so" "${OUTPUT}" COPYONLY)
+endif()
+file(TOUCH "${OUTPUT}")
+file(REMOVE "${OUTPUT}.missing")

@@ -32,9 +32,9 @@ foreach(target IN ITEMS blockyard_shared blockyard_malloc)
   endif()
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/adapters/allocators.toml" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
-# An adapter built by Cargo, or the sentence that says why there is none.
+# What Cargo built, or the sentence that says why there is none.
 install(DIRECTORY "${PROJECT_BINARY_DIR}/adapters/" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL
-        FILES_MATCHING REGEX "/blockyard-adapter-[a-z]+\\.so(\\.missing)?$"
+        FILES_MATCHING REGEX "/(blockyard-adapter-[a-z]+|lib[a-z-]+-crate)\\.so(\\.missing)?$"
         REGEX "/(cargo|CMakeFiles)$" EXCLUDE)
 # The report's page: its libraries, or the sentence that says why there are none.
 install(DIRECTORY "${CMAKE_BINARY_DIR}/page" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL

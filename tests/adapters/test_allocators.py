@@ -17,8 +17,8 @@ def test_all_is_every_allocator_in_its_defaults_then_every_prefaulted_variant() 
 
 
 def test_every_allocator_of_the_comparison_is_listed() -> None:
-    wanted = "null glibc dlmalloc jemalloc mimalloc rpmalloc tlsf tcmalloc tbbmalloc snmalloc scudo blockyard"
-    assert set(wanted.split()) <= set(allocators.load())
+    wanted = "null glibc dlmalloc jemalloc mimalloc rpmalloc tlsf google-tcmalloc tcmalloc tbbmalloc snmalloc scudo"
+    assert {*wanted.split(), "blockyard"} <= set(allocators.load())
 
 
 def test_names_come_back_in_the_order_asked_for_and_once() -> None:
@@ -99,6 +99,23 @@ def test_a_fallback_library_is_used_and_named(tmp_path: Path, monkeypatch: pytes
     assert choice.missing is None
     assert choice.origin == "Debian libc6"
     assert "in place of nowhere==1.0, which is not here" in choice.notes
+
+
+def test_a_library_that_was_not_built_is_missing_with_what_the_build_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = tmp_path / "allocators.toml"
+    registry.write_text(
+        '[null]\ntitle = "null"\nadapter = "blockyard-adapter-null.so"\n'
+        'library = [{ path = "built:libnull-crate.so", from = "crate", package = "null-sys" }]\n'
+    )
+    monkeypatch.setattr(allocators, "_registry", lambda: registry)
+    build = tmp_path / "lab" / "adapters"
+    build.mkdir(parents=True)
+    (build / "libnull-crate.so.missing").write_text("it takes minutes to compile\n")
+    (build / "blockyard-adapter-null.so").touch()
+    monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path))
+    assert allocators.resolve("null")[0].missing == "it takes minutes to compile"
 
 
 def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(

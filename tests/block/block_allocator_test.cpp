@@ -390,7 +390,9 @@ TEST(BlockAllocator, a_report_names_the_memory_that_has_a_name) {
     static_cast<void>(unnamed.allocate());
     bullets.set_name("bullets");
     EXPECT_STREQ(bullets.name(), "bullets");
+    EXPECT_STREQ(bullets.statistics().name, "bullets");
     EXPECT_EQ(unnamed.name(), nullptr);
+    EXPECT_EQ(unnamed.statistics().name, nullptr);
     EXPECT_EQ(leak_report().find("bullets"), std::string::npos) << "it holds nothing";
     std::vector<void*> taken;
     for (int i = 0; i < 4; ++i) {

@@ -1,5 +1,6 @@
 """Launchers and sandboxes don't lose the program, and what begins without the recorder is named."""
 
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -75,6 +76,16 @@ def test_a_program_in_another_network_is_recorded(tmp_path):
     if subprocess.run(["unshare", "-rn", "true"], check=False).returncode:
         pytest.skip("ANOTHER NETWORK WAS NOT TESTED: this system lets no program make one")
     launched(tmp_path, "unshare", "-rn")
+
+
+def test_a_program_in_a_sandbox_of_bubblewrap_is_recorded(tmp_path):
+    sandbox = ("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    if shutil.which("bwrap") is None or subprocess.run([*sandbox, "true"], check=False).returncode:
+        pytest.skip("A SANDBOX WAS NOT TESTED: bubblewrap is missing, or this system lets no program make namespaces")
+    done = recording(tmp_path / "sandboxed.byj", *sandbox, program("endings"), "return")
+    assert done.exit_code == 7, done.stderr
+    # bubblewrap forks: the program is a child's.
+    assert Counter(allocate=ROUNDS) in [one.kinds(900_001) for one in (done.journal(), *done.others())]
 
 
 def test_a_program_in_another_process_namespace_is_recorded_beyond_a_full_ring(tmp_path):

@@ -45,6 +45,12 @@ class Library:
     origin: str
     package: str
 
+    @property
+    def absent(self) -> str:
+        """Why it can't be found."""
+        built = self.path.removeprefix("built:")
+        return f"{self.package} is not installed" if built == self.path else _not_built(built)
+
 
 @dataclasses.dataclass(frozen=True)
 class Allocator:
@@ -277,7 +283,7 @@ def _probe(plan: Choice, allocator: Allocator, library: Library | None) -> Choic
     if library is not None:
         found = _library_path(library)
         if found is None:
-            return missing(f"{library.package} is not installed")
+            return missing(library.absent)
         environment[LIBRARY_VARIABLE] = found
         origin = f"{library.origin} {library.package}".strip()
     if allocator.version_from:
@@ -324,7 +330,10 @@ def _not_built(name: str) -> str:
 
 
 def _library_path(library: Library) -> str | None:
-    """What dlopen is to be given, or None when a Python distribution is not installed."""
+    """What dlopen is to be given, or None for a distribution that is not installed or a file that was not built."""
+    if library.path.startswith("built:"):
+        found = native.find(library.path.removeprefix("built:"))
+        return str(found) if found else None
     if not library.path.startswith("python:"):
         return library.path
     relative = library.path.removeprefix("python:")

@@ -41,6 +41,7 @@ typedef struct by_block_statistics {
   size_t pages;            ///< pages taken from the operating system and not given back
   size_t held_bytes;       ///< their bytes; memory in them that was never touched is not resident
   size_t free_page_bytes;  ///< bytes of those pages that hold no block; they may not be resident
+  const char* name;        ///< as by_block_pool_set_name() gave it, or NULL; static pools and sums have none
 } by_block_statistics;
 
 /// Makes a pool of blocks of `size` bytes, 1 to 1 MiB, at `alignment`, a power of two up to 32 KiB; 0 means 16.

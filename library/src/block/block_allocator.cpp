@@ -100,6 +100,7 @@ by_block_statistics BlockAllocator::statistics() const noexcept {
   result.block_bytes = stride_;
   if (pool_ != nullptr) {
     block::pool_add_statistics(pool_, &result);
+    result.name = name();
   }
   return result;
 }
