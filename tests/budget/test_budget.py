@@ -1,6 +1,8 @@
 """`blockyard budget`: what is planted is found, what is kept passes, what can't be judged is said in one sentence."""
 
 import json
+import re
+import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -137,6 +139,8 @@ def test_no_limits_are_learned_from_a_program_that_fails(tmp_path: Path) -> None
     ("arguments", "words"),
     [
         ((), "there is no limit"),
+        (("--stop", "--limit", "live-bytes=1M"), "--stop can't watch"),
+        (("--stop", "--limit", "site=mix allocations=0"), "--stop can't watch"),
         (("--limit", "allocation=0"), "'allocation' means nothing here"),
         (("--limit", "allocations=-1"), "takes a whole number"),
         (("--limit", "per=frame"), "limits nothing"),
@@ -162,3 +166,65 @@ def test_a_program_that_fails_or_is_not_there_ends_with_1() -> None:
     missing = budget("--limit", AUDIO, "--", "./no-such-program")
     assert missing.returncode == 1
     assert "was not found" in missing.stderr
+
+
+FORBIDDEN = str(BUILD / "tests" / "budget" / "budget-forbidden")
+
+
+@pytest.mark.parametrize(("calls", "code", "passed"), [(0, 0, True), (2, 3, False)])
+def test_what_the_code_forbids_is_reported_under_its_name_without_any_limit(
+    calls: int, code: int, passed: bool
+) -> None:
+    done = budget("--json", "--", FORBIDDEN, calls)
+    assert done.returncode == code, done.stderr
+    audio, kept = json.loads(done.stdout)["limits"]
+    assert audio["name"] == "audio callback: no allocation, says the code"
+    assert (audio["passed"], audio["events_over"], audio["worst"]) == (passed, calls, calls)
+    assert kept["passed"]
+    assert not calls or audio["first"]["stack"][0]["function"].endswith("mix")
+
+
+def test_limits_by_tag_do_not_see_the_levels_that_forbid() -> None:
+    done = budget("--json", "--limit", "tag=physics frees=0", "--warn", "--", FORBIDDEN, 0)
+    assert json.loads(done.stdout)["limits"][0]["worst"] == 3
+    done = budget("--json", "--limit", "tag='*no allocation/audio*' frees=0", "--warn", "--", FORBIDDEN, 0)
+    assert json.loads(done.stdout)["limits"][0]["worst"] == 1
+
+
+def test_what_happens_in_the_first_of_several_runs_only_is_told_apart(tmp_path: Path) -> None:
+    done = budget("--again", 2, "--", FORBIDDEN, 2, tmp_path / "cache")
+    assert done.returncode == 3
+    assert "in run 1 of 3 only: " in done.stdout
+    assert "in each of 3 runs: " in budget("--again", 2, "--", FORBIDDEN, 2).stdout
+
+
+def test_a_site_says_in_how_many_frames_it_exceeded_the_limit() -> None:
+    done = budget("--limit", "allocations=0 per=frame after=play", "--", PROGRAM, 7)
+    assert "main (11 in 10 frames)" in done.stdout
+    assert "mix (1 in 1 frame)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "limit", [AUDIO, "thread=audio* allocated-bytes=4K after=play", "thread=audio* frees=0 after=play"]
+)
+def test_stop_raises_sigtrap_where_the_limit_is_exceeded_and_shows_that_call(limit: str) -> None:
+    done = budget("--stop", "--limit", limit, "--", PROGRAM, 7)
+    assert done.returncode == 3
+    assert "this thread gets SIGTRAP" in done.stderr
+    assert "was stopped by SIGTRAP there" in done.stderr
+    assert "in frame 7" in done.stdout
+
+
+def test_stop_in_a_debugger_stops_the_program_and_not_the_debugger() -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("gdb is not installed")
+    command = ("gdb", "-nx", "-batch", "-ex", "run", "-ex", "backtrace", "--args", PROGRAM, 7)
+    done = budget("--stop", "--limit", AUDIO, "--", *command)
+    assert done.returncode == 3
+    assert "Judged is budget-audio, a child of gdb." in done.stdout
+    assert re.search(r"#\d+ .* in .*mix", done.stdout), done.stdout
+
+
+def test_stop_leaves_a_program_alone_that_keeps_to_its_limits() -> None:
+    assert budget("--stop", "--limit", AUDIO, "--", PROGRAM, 0).returncode == 0
+    assert budget("--stop", "--", FORBIDDEN, 0).returncode == 0

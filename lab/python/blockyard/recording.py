@@ -40,6 +40,7 @@ class Request:
     verify_stacks: bool = False
     quit: bool = False  # end the program when the window has closed
     names: bool = True  # resolve the stacks' functions and lines at the end
+    stop_at: str | None = None  # limits that are watched in the program, as lab/src/record/stop.cpp reads them
     children: str | None = None  # "no", or the file name of the programs to record beside the first; None: all
 
 
@@ -243,6 +244,8 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
     variables, stubs = preload.frame_symbol(request.frame_symbol, folder)
     environment |= variables
     libraries += stubs
+    if request.stop_at is not None:
+        environment["BLOCKYARD_STOP"] = request.stop_at
     environment["BLOCKYARD_PRELOAD"] = ":".join(map(str, libraries))
     # What the user preloads stands behind the recorder: his allocator is what gets recorded.
     others = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []

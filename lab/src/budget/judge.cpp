@@ -1,10 +1,13 @@
 #include "budget/judge.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -77,6 +80,7 @@ struct Violation {
   std::uint32_t node = journal::no_node;
   std::uint64_t size = 0;
   Kind kind = Kind::allocate;
+  std::uint32_t tag = 0;
 };
 
 /// A block that is alive, and the limits that its allocation counts for.
@@ -88,17 +92,28 @@ struct Live {
 };
 constexpr std::size_t no_rule = std::numeric_limits<std::size_t>::max();
 
+/// A function and a module, as labels have them.
+using Site = std::pair<std::uint32_t, std::uint32_t>;
+constexpr Site no_stack{journal::no_node, journal::no_node};
+
+/// What came from a site beyond a limit.
+struct Over {
+  std::uint64_t events = 0;
+  std::uint64_t periods = 0;
+};
+
 class Judged {
  public:
   Judged(const Limit& limit, const journal::Header& header, const sites::Labels& labels)
       : limit_(limit),
+        labels_(labels),
         site_(labels, limit.site),
         active_(limit.after_phase.empty() && limit.after_frames == 0 && limit.after_ns == 0) {
     for (const journal::Thread& one : header.threads) {
       threads_.push_back(limit.thread.empty() || fits(limit.thread, one.name) ||
                          fits(limit.thread, std::to_string(one.id)));
     }
-    for (const std::string& name : header.names) tags_.push_back(limit.tag.empty() || fits(limit.tag, name));
+    for (const std::string& name : header.names) tags_.push_back(has_tag(name));
   }
 
   bool concerns(const Event& event) {
@@ -140,7 +155,7 @@ class Judged {
     counted_ += amount;
     if (counted_ <= limit_.most) return;
     if (before <= limit_.most) first_here_ = what;
-    ++over_here_[what.node];
+    ++over_here_[site_of(what.node)];
   }
 
   void live(std::uint64_t bytes, bool grew, const Violation& what) {
@@ -155,30 +170,27 @@ class Judged {
     if (is_over && grew) exceed(what);
   }
 
-  void finish() {
-    if (limit_.per != Per::frame && limit_.what != Quantity::live_bytes && active_) close();
+  /// `cut`: the program was stopped within its last frame, which is judged then.
+  void finish(bool cut) {
+    if (limit_.what == Quantity::live_bytes || !active_) return;
+    if (limit_.per != Per::frame || (cut && frame_counts_)) close();
   }
 
   const Limit& limit() const { return limit_; }
   std::uint64_t held = 0;  ///< bytes alive that count
 
-  Json json(const std::function<Json(const Violation&)>& told, const sites::Labels& labels) const {
-    Json sites = Json::array();
-    std::map<std::pair<std::string, std::string>, std::uint64_t> by_site;
-    for (const auto& [node, events] : over_) {
-      if (node == journal::no_node) {
-        by_site[{"", ""}] += events;
-      } else {
-        const sites::Label& speaker = labels.speaker(node);
-        by_site[{labels.text(speaker.function), labels.text(speaker.module)}] += events;
-      }
-    }
-    std::vector<std::pair<std::uint64_t, std::pair<std::string, std::string>>> sorted;
-    for (const auto& [site, events] : by_site) sorted.emplace_back(events, site);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  Json json(const std::function<Json(const Violation&)>& told) const {
+    std::vector<std::pair<Site, Over>> sorted(over_.begin(), over_.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.events > b.second.events; });
     if (sorted.size() > most_sites) sorted.resize(most_sites);
-    for (const auto& [events, site] : sorted) {
-      sites.push_back({{"function", site.first}, {"module", file_name(site.second)}, {"events", events}});
+    Json sites = Json::array();
+    for (const auto& [site, over] : sorted) {
+      const bool has_stack = site != no_stack;
+      sites.push_back({{"function", has_stack ? labels_.text(site.first) : std::string()},
+                       {"module", has_stack ? file_name(labels_.text(site.second)) : std::string()},
+                       {"events", over.events},
+                       {"periods", over.periods}});
     }
     return {{"threads", std::count(threads_.begin(), threads_.end(), true)},
             {"active", active_},
@@ -191,6 +203,14 @@ class Judged {
   }
 
  private:
+  bool has_tag(const std::string& path) const {
+    if (!limit_.forbidden.empty()) {
+      const auto names = forbidden_in(path);
+      return std::find(names.begin(), names.end(), limit_.forbidden) != names.end();
+    }
+    return limit_.tag.empty() || fits(limit_.tag, path) || fits(limit_.tag, without_forbidden(path));
+  }
+
   void activate(std::uint64_t since_ns) {
     if (active_) return;
     active_ = true;
@@ -206,8 +226,17 @@ class Judged {
 
   void exceed(const Violation& what) {
     if (!first_) first_ = what;
-    ++over_[what.node];
+    Over& over = over_[site_of(what.node)];
+    ++over.events;
+    ++over.periods;
     ++events_over_;
+  }
+
+  /// The function and the module that speak for a stack.
+  Site site_of(std::uint32_t node) const {
+    if (node == journal::no_node) return no_stack;
+    const sites::Label& speaker = labels_.speaker(node);
+    return {speaker.function, speaker.module};
   }
 
   /// The end of a frame, a second or the run.
@@ -217,8 +246,9 @@ class Judged {
     if (counted_ > limit_.most) {
       ++periods_over_;
       if (!first_) first_ = first_here_;
-      for (const auto& [node, events] : over_here_) {
-        over_[node] += events;
+      for (const auto& [site, events] : over_here_) {
+        over_[site].events += events;
+        ++over_[site].periods;
         events_over_ += events;
       }
     }
@@ -231,6 +261,7 @@ class Judged {
   }
 
   const Limit& limit_;
+  const sites::Labels& labels_;
   StackFilter site_;
   std::vector<bool> threads_;
   std::vector<bool> tags_;
@@ -243,13 +274,13 @@ class Judged {
   std::uint64_t second_ = 0;
   std::uint64_t counted_ = 0;  ///< in this period
   Violation first_here_;
-  std::map<std::uint32_t, std::uint64_t> over_here_;  ///< by node: events beyond the limit, in this period
+  std::map<Site, std::uint64_t> over_here_;  ///< events beyond the limit, in this period
   std::uint64_t judged_ = 0;
   std::uint64_t worst_ = 0;
   std::uint64_t periods_over_ = 0;
   std::uint64_t events_over_ = 0;
   std::optional<Violation> first_;
-  std::map<std::uint32_t, std::uint64_t> over_;
+  std::map<Site, Over> over_;
 };
 
 /// What a pattern of `ignored` left out.
@@ -262,8 +293,22 @@ struct Ignored {
 class Court {
  public:
   Court(const Limits& limits, const journal::Header& header, const sites::Labels& labels, std::uint32_t frame_thread)
-      : header_(header), labels_(labels), frame_thread_(frame_thread) {
+      : header_(header), labels_(labels), frame_thread_(frame_thread), cut_(limits.cut) {
     for (const Limit& one : limits.limits) judged_.emplace_back(one, header, labels);
+    std::set<std::string> names;
+    for (const std::string& path : header.names) {
+      for (std::string& name : forbidden_in(path)) names.insert(std::move(name));
+    }
+    for (const std::string& name : names) {
+      Limit& limit = forbidden_.emplace_back();
+      limit.forbidden = name;
+      judged_.emplace_back(limit, header, labels);
+    }
+    if (judged_.size() > most_limits) {
+      throw journal::Error(
+          "limits and stretches that must not allocate are more than 64 together, which can't be "
+          "judged at once");
+    }
     for (const std::string& pattern : limits.ignored) ignored_.push_back({StackFilter(labels, pattern)});
   }
 
@@ -277,7 +322,7 @@ class Court {
       if (event.thread == frame_thread_) frame_ends();
       return;
     }
-    const Violation what{event.time_ns, frames_, event.thread, event.site, event.size, event.kind};
+    const Violation what{event.time_ns, frames_, event.thread, event.site, event.size, event.kind, event.tag};
     const std::size_t rule = preamble ? no_rule : rule_of(event);
     const bool counts = !preamble && rule == no_rule;
     std::uint64_t concerned = 0;
@@ -293,9 +338,13 @@ class Court {
 
   Json finish() {
     Json limits = Json::array();
+    Json forbidden = Json::array();
     for (Judged& one : judged_) {
-      one.finish();
-      limits.push_back(one.json([this](const Violation& what) { return told(what); }, labels_));
+      one.finish(cut_);
+      const std::string& name = one.limit().forbidden;
+      Json found = one.json([this](const Violation& what) { return told(what); });
+      if (!name.empty()) found["name"] = name;
+      (name.empty() ? limits : forbidden).push_back(std::move(found));
     }
     Json ignored = Json::array();
     for (const Ignored& one : ignored_) ignored.push_back({{"events", one.events}, {"bytes", one.bytes}});
@@ -303,7 +352,11 @@ class Court {
     for (const journal::Thread& one : header_.threads) {
       threads.push_back(one.name.empty() ? std::to_string(one.id) : one.name);
     }
-    return {{"frames", frames_ == 0 ? 0 : frames_ - 1}, {"threads", threads}, {"limits", limits}, {"ignored", ignored}};
+    return {{"frames", frames_ == 0 ? 0 : frames_ - 1},
+            {"threads", threads},
+            {"limits", limits},
+            {"forbidden", forbidden},
+            {"ignored", ignored}};
   }
 
  private:
@@ -393,12 +446,15 @@ class Court {
             {"thread", thread.name.empty() ? std::to_string(thread.id) : thread.name},
             {"call", kinds[static_cast<std::size_t>(what.kind)]},
             {"bytes", what.size},
+            {"tag", header_.names[what.tag]},
             {"stack", stack}};
   }
 
   const journal::Header& header_;
   const sites::Labels& labels_;
   std::uint32_t frame_thread_;
+  bool cut_;
+  std::deque<Limit> forbidden_;  ///< what the program itself forbids
   std::vector<Judged> judged_;
   std::vector<Ignored> ignored_;
   journal::FlatMap<Live> live_{1U << 16};  ///< block + 1

@@ -1,9 +1,12 @@
 #include "budget/limits.hpp"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fnmatch.h>
 
+#include "blockyard/forbid.h"
 #include "journal/event.hpp"
 
 namespace blockyard::budget {
@@ -19,7 +22,36 @@ const std::map<std::string, Quantity> quantities{
 };
 const std::map<std::string, Per> periods{{"frame", Per::frame}, {"second", Per::second}, {"run", Per::run}};
 
+/// The path's levels apart from those that forbid, and the names of these.
+std::pair<std::string, std::vector<std::string>> split(std::string_view path) {
+  std::pair<std::string, std::vector<std::string>> found;
+  bool names = false;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string_view level = path.substr(0, end);
+    if (names) {
+      found.second.emplace_back(level);
+      names = false;
+    } else if (level == BY_FORBIDDEN) {
+      names = true;
+    } else {
+      if (!found.first.empty()) found.first += '/';
+      found.first += level;
+    }
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return found;
+}
+
 }  // namespace
+
+std::vector<std::string> forbidden_in(std::string_view path) {
+  // Where the name is still to come the mark itself is at work, as C#'s is, which copies a new name.
+  if (path == BY_FORBIDDEN || path.ends_with("/" BY_FORBIDDEN)) return {};
+  return split(path).second;
+}
+
+std::string without_forbidden(std::string_view path) { return split(path).first; }
 
 bool fits(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), FNM_NOESCAPE) == 0;
@@ -41,6 +73,7 @@ Limits limits_of(const journal::Json& json) {
       limit.after_ns = one.value("after_ns", std::uint64_t{0});
       found.limits.push_back(limit);
     }
+    found.cut = json.value("cut", false);
     found.ignored = json.at("ignored").get<std::vector<std::string>>();
     if (found.limits.size() > most_limits) throw journal::Error("more than 64 limits can't be judged at once");
     return found;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "journal/json_text.hpp"
@@ -30,15 +31,22 @@ struct Limit {
   std::string after_phase;  ///< nothing before this mark is judged; empty: from the beginning
   std::uint64_t after_frames = 0;
   std::uint64_t after_ns = 0;
+  std::string forbidden;  ///< what the program itself says must not allocate (blockyard/forbid.h); then no tag is given
 };
 
 struct Limits {
   std::vector<Limit> limits;
   std::vector<std::string> ignored;  ///< patterns as Limit::site: what they fit counts nowhere
+  bool cut = false;                  ///< the program was stopped within its last frame, which is judged, too
 };
 
 /// The most limits that are judged in one pass.
 inline constexpr std::size_t most_limits = 64;
+
+/// The names of what must not allocate in a path of tags; mostly none.
+std::vector<std::string> forbidden_in(std::string_view path);
+/// The path without those levels, which tags of limits don't know.
+std::string without_forbidden(std::string_view path);
 
 /// Whether a file name's pattern (*, ?, [a-z]) fits all of the text.
 bool fits(const std::string& pattern, const std::string& text);

@@ -240,5 +240,7 @@ inline constexpr const char* socket_variable = "BLOCKYARD_RECORD";
 inline constexpr const char* preload_variable = "BLOCKYARD_PRELOAD";
 /// The variable that holds the value of --frame-symbol.
 inline constexpr const char* frame_symbol_variable = "BLOCKYARD_FRAME_SYMBOL";
+/// The limits of `blockyard budget --stop` (stop.hpp).
+inline constexpr const char* stop_variable = "BLOCKYARD_STOP";
 
 }  // namespace blockyard::record

@@ -30,6 +30,9 @@ void* reallocate(void* old_block, std::size_t size, const void* frame, Call call
   // A null result for size 0 is a free. For any other size it is a failure, and the old block is unchanged.
   append_event<When::after>(pack(RecordKind::reallocate_end, reinterpret_cast<std::uintptr_t>(block)),
                             pack_size(size, 0), frame);
+  if (__builtin_expect(limits_are_watched, 0)) {
+    watch_event(size == 0 ? RecordKind::free : RecordKind::reallocate_end, size);
+  }
   return block;
 }
 

@@ -36,6 +36,7 @@ std::uint64_t inherited_key = 0;
 char socket_name[108] = {};
 char wanted_frame_symbol[256] = {};
 char preloaded[2048] = {};
+char watched_limits[1 << 16] = {};
 bool environment_read = false;
 bool fork_handlers_set = false;
 bool kernel_wipes = false;
@@ -101,6 +102,7 @@ void take_variables(const char* entry) {
   take_variable(entry, socket_variable, socket_name, sizeof socket_name);
   take_variable(entry, frame_symbol_variable, wanted_frame_symbol, sizeof wanted_frame_symbol);
   take_variable(entry, preload_variable, preloaded, sizeof preloaded);
+  take_variable(entry, stop_variable, watched_limits, sizeof watched_limits);
 }
 
 // The first malloc may come before libc has set `environ`; the kernel's copy is always there.
@@ -267,7 +269,8 @@ void decide() {
   if (state != __atomic_load_n(&process, __ATOMIC_ACQUIRE)) return;  // another thread attached meanwhile
   if (state->hooks_key != key_undecided) return;
   read_environment();
-  const bool may_be_recorded = socket_name[0] != '\0' && !program_is_sanitized();
+  const bool may_be_recorded =
+      socket_name[0] != '\0' && !program_is_sanitized() && (watched_limits[0] == '\0' || !is_around_the_program());
   const int connection = may_be_recorded ? connect_to_collector(socket_name) : -1;
   if (!attach_over(connection, false)) __atomic_store_n(&process->hooks_key, key_off, __ATOMIC_RELEASE);
 }
@@ -408,6 +411,7 @@ bool register_if_recording(const std::uint64_t& process_key) {
 // A program that never allocates is recorded too: its empty journal says just that.
 __attribute__((constructor)) void attach_at_load() {
   prepare_for_hooks();
+  if (watched_limits[0] != '\0') watch_limits(watched_limits);
   if (process->verify_stacks == 0) return;
   const std::uint32_t was_busy = self.busy;
   self.busy = 1;
@@ -576,6 +580,7 @@ void mark_frame(bool automatic) {
   if (automatic && process->explicit_frames != 0) return;
   if (!automatic) process->explicit_frames = 1;
   append<When::before>(pack(RecordKind::frame_mark, 0));
+  if (limits_are_watched) watch_frame();
 }
 
 std::uint32_t& present_depth() { return self.present_depth; }
@@ -590,6 +595,7 @@ void record_text(RecordKind kind, const char* text, bool engine) {
   if (!engine_ready() && !hooks_ready()) return;
   const std::size_t bytes = strnlen(text, max_text_bytes);
   append<When::before>(pack(kind, bytes, engine), 0, 0, text);
+  if (limits_are_watched && kind == RecordKind::phase_mark) watch_phase(text);
 }
 
 bool open_engine_recording() {

@@ -12,6 +12,7 @@
 #include "record/mapped.hpp"
 #include "record/real.hpp"
 #include "record/ring.hpp"
+#include "record/stop.hpp"
 #include "record/tags.hpp"
 #include "unwind/walker.hpp"
 
@@ -119,12 +120,14 @@ inline void record_allocation(RecordKind kind, void* block, std::size_t size, st
   if (block == nullptr || !hooks_ready()) return;
   const unsigned log2 = alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));
   append_event<When::after>(pack(kind, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, log2), frame);
+  if (__builtin_expect(limits_are_watched, 0)) watch_event(kind, size);
 }
 
 /// The real allocator is about to get a block back. Call it under Busy.
 inline void record_free(void* block, const void* frame) {
   if (block == nullptr || !hooks_ready()) return;
   append_event<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)), frame);
+  if (__builtin_expect(limits_are_watched, 0)) watch_event(RecordKind::free, 0);
 }
 
 /// The calling thread is about to forbid itself the cycle counter, or nearly all system calls: nothing more is recorded

@@ -158,6 +158,23 @@ void number_all_tags() {
   number_levels();
 }
 
+void write_tags(char* into, std::size_t capacity) {
+  std::uint32_t levels[ThreadTags::most_levels];
+  std::size_t depth = 0;
+  for (std::uint32_t number = self.tags.current; number != 0 && depth < ThreadTags::most_levels;
+       number = path_of(number).parent)
+    levels[depth++] = number;
+  std::size_t held = 0;
+  while (depth > 0) {
+    const Path& path = path_of(levels[--depth]);
+    if (held + 1 + path.bytes >= capacity) break;
+    if (held > 0) into[held++] = '/';
+    std::memcpy(into + held, path.name, path.bytes);
+    held += path.bytes;
+  }
+  into[held] = '\0';
+}
+
 }  // namespace blockyard::record
 
 using namespace blockyard::record;

@@ -2,6 +2,7 @@
 // their numbers when they are pushed, or, where the thread was not recorded then, when its recording begins.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace blockyard::record {
@@ -19,5 +20,8 @@ struct ThreadTags {
 /// The calling thread's recording has begun: all its tags get numbers, and the collector learns them. Call it under
 /// Busy.
 void number_all_tags();
+
+/// The calling thread's path of tags as text, cut where it does not fit. Call it under Busy.
+void write_tags(char* into, std::size_t capacity);
 
 }  // namespace blockyard::record

@@ -3,6 +3,7 @@
 #define BLOCKYARD_BLOCKYARD_H
 
 #include "blockyard/block.h"
+#include "blockyard/forbid.h"
 #include "blockyard/frame.h"
 #include "blockyard/heap.h"
 #include "blockyard/lifetime.h"

@@ -7,6 +7,7 @@
 #include "blockyard/allocator.hpp"
 #include "blockyard/block_allocator.hpp"
 #include "blockyard/block_resource.hpp"
+#include "blockyard/forbid.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/hash_map.hpp"
 #include "blockyard/lifetime.hpp"

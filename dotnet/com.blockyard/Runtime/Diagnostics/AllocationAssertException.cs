@@ -11,6 +11,12 @@ namespace Blockyard.Diagnostics
             Bytes = bytes;
         }
 
+        internal AllocationAssertException(string scope, long bytes)
+            : base("'" + scope + "' must not allocate, but allocated " + bytes + " bytes on this thread.")
+        {
+            Bytes = bytes;
+        }
+
         /// <summary>The bytes that the failing run allocated.</summary>
         public long Bytes { get; }
     }

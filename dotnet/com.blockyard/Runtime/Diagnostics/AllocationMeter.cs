@@ -30,6 +30,9 @@ namespace Blockyard.Diagnostics
         /// <summary>Why the runtime cannot count, as a sentence; empty when it can.</summary>
         public static string Explanation { get; }
 
+        /// <summary>The bytes of the calling thread so far. Only where <see cref="CanTell"/>.</summary>
+        internal static long BytesSoFar => Counter!();
+
         /// <summary>Runs an action once and counts the bytes that it allocated on this thread.</summary>
         /// <remarks>A first run may allocate more, for static fields and caches. Run the action once before.</remarks>
         /// <param name="action">The action. Its exceptions pass through.</param>

@@ -38,6 +38,9 @@ namespace Blockyard.Memory
 
         private delegate void EnterPath(uint path);
 
+        /// <summary>Whether there is a recorder in the process, which tags are for.</summary>
+        public static bool IsRecorded => Recorder.IsPresent;
+
         /// <summary>All tags of the calling thread, to be carried to another thread.</summary>
         public static AllocationTagPath Current =>
             Recorder.IsPresent ? new AllocationTagPath(Recorder.Current()) : default;
@@ -69,6 +72,15 @@ namespace Blockyard.Memory
 
             Recorder.Enter(path.Number);
             return new AllocationTag(true);
+        }
+
+        /// <summary>Removes the level that the calling thread added last, for scopes that keep no tag.</summary>
+        public static void Pop()
+        {
+            if (Recorder.IsPresent)
+            {
+                Recorder.Pop();
+            }
         }
 
         /// <summary>Removes the level.</summary>

@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,10 @@ class Verdict:
     limit: Limit
     facts: dict[str, Any]
     unjudged: str | None
+    run: int = 1
+    """Which run it is of: with --again the first in which the limit was exceeded."""
+    again: list["Verdict"] = field(default_factory=list)
+    """What came of it in the other runs."""
 
     @property
     def passed(self) -> bool | None:
@@ -47,6 +51,19 @@ class Judgement:
     """With how many calls and bytes."""
     child: str | None
     frames: int
+
+    def add(self, other: "Judgement") -> None:
+        """The program ran again."""
+        of_limit = {one.limit: one for one in other.verdicts}
+        for place, one in enumerate(self.verdicts):
+            new = of_limit.get(one.limit)
+            if new is None:
+                continue
+            run = len(one.again) + 2
+            if one.passed and not new.passed:
+                self.verdicts[place] = replace(new, run=run, again=[*one.again, replace(one, again=[])])
+            else:
+                one.again.append(replace(new, run=run))
 
 
 def read_rules(path: Path | None) -> list[Rule]:
@@ -87,16 +104,22 @@ def journal_of(outcome: Outcome) -> tuple[Path, str | None]:
     return Path(journal["path"]), None if journal["path"] == own else Path(image["program"]).name
 
 
-def judge(journal: Path, program: str, child: str | None, limits: Sequence[Limit], rules: Sequence[Rule]) -> Judgement:
+def judge(
+    journal: Path, program: str, child: str | None, limits: Sequence[Limit], rules: Sequence[Rule], cut: bool = False
+) -> Judgement:
+    """`cut`: the program may have been stopped within its last frame."""
     with tempfile.TemporaryDirectory(prefix="blockyard-") as folder, terminal.reading_bar() as tell:
         given = Path(folder) / "limits.json"
-        wanted = {"limits": [one.native() for one in limits], "ignored": [one.pattern for one in rules]}
+        wanted = {"limits": [one.native() for one in limits], "ignored": [one.pattern for one in rules], "cut": cut}
         given.write_text(json.dumps(wanted), encoding="utf-8")
         found = json.loads(native.call("blockyard-budget", [journal, "--limits", given], on_progress=tell))
     verdicts = [
         Verdict(limit, facts, _unjudged(limit, facts, found))
         for limit, facts in zip(limits, found["limits"], strict=True)
     ]
+    for facts in found["forbidden"]:
+        limit = Limit("allocations", 0, forbidden=facts["name"])
+        verdicts.append(Verdict(limit, facts, None))
     left_out = [(rule, one["events"], one["bytes"]) for rule, one in zip(rules, found["ignored"], strict=True)]
     return Judgement(program, verdicts, left_out, child, found["frames"])
 

@@ -40,10 +40,14 @@ class Limit:
     tag: str = ""
     site: str = ""
     after: str | int | float | None = None
+    forbidden: str = ""
+    """What the code itself says must not allocate; then nothing else is given."""
 
     @property
     def name(self) -> str:
         """`audio*: no allocations per frame`."""
+        if self.forbidden:
+            return f"{self.forbidden}: no allocation, says the code"
         of = ", ".join(getattr(self, key) for key in _PATTERNS if getattr(self, key)) or "all"
         most = size(self.most) if self.is_bytes else f"{self.most:,}"
         limit = f"{QUANTITIES[self.what]} {most}" if self.is_bytes else f"at most {most} {QUANTITIES[self.what]}"
@@ -73,6 +77,20 @@ class Limit:
             case float():
                 given["after_ns"] = round(self.after * 1e9)
         return given
+
+
+def watched(limits: Sequence[Limit]) -> str:
+    """As the recorder reads them for --stop. Raises UserError for one that only the whole journal can judge."""
+    fields = []
+    for one in limits:
+        if one.site or one.what in (LIVE, OUTLIVING):
+            raise UserError(
+                f"--stop can't watch '{one.name}': it takes calls and allocated-bytes, by thread and tag, not by site"
+            )
+        given = {"after_phase": "", "after_frames": 0, "after_ns": 0, **one.native()}
+        keys = ("what", "per", "most", "after_phase", "after_frames", "after_ns", "thread", "tag")
+        fields += [*(str(given[key]) for key in keys), one.name]
+    return "".join(field.replace("\t", " ") + "\t" for field in fields) or "-"
 
 
 def read(path: Path) -> list[Limit]:

@@ -7,10 +7,14 @@ from typing import Any
 
 from blockyard import junit
 from blockyard.budget.judge import Judgement, Verdict
+from blockyard.budget.limits import RUN
 from blockyard.counted import counted, listed
 from blockyard.sizes import size
 
 _MOST_CALLS = 24
+_FACTS = ("judged", "worst", "periods_over", "events_over", "first", "sites")
+_COLLECTED = "/collected heap"
+"""The last tag of what C#'s Forbid found on the collected heap: one call of the library's that stands for all of it."""
 _WORDS = {True: "kept", False: "exceeded", None: "not judged"}
 
 
@@ -47,7 +51,10 @@ def summary(one: Verdict) -> str:
 def _first(one: Verdict) -> str:
     first = one.facts["first"]
     frame = f" in frame {first['frame']:,}" if first["frame"] else ""
-    return f"{first['call']} of {size(first['bytes'])} by {first['thread']}{frame}, at {first['time_s']:.6f} s"
+    what = f"{first['call']} of {size(first['bytes'])}"
+    if first["tag"].endswith(_COLLECTED):
+        what = f"{size(first['bytes'])} on the collected heap"
+    return f"{what} by {first['thread']}{frame}, at {first['time_s']:.6f} s"
 
 
 def _details(one: Verdict) -> Iterator[str]:
@@ -60,9 +67,38 @@ def _details(one: Verdict) -> Iterator[str]:
     if not first["stack"]:
         yield "  without a call stack"
     followed = one.facts["events_over"] - 1
-    sites = [f"{site['function'] or '(no call stack)'} ({site['events']:,})" for site in one.facts["sites"]]
     if followed:
-        yield f"then {counted(followed, 'more call')}; all from {listed(sites)}"
+        yield f"then {counted(followed, 'more call')}; all from {listed([_site(site, one) for site in _sites(one)])}"
+    if one.again:
+        yield from _what_recurs(one)
+
+
+def _sites(one: Verdict) -> list[dict[str, Any]]:
+    return one.facts["sites"]
+
+
+def _site(site: dict[str, Any], one: Verdict) -> str:
+    periods = f" in {counted(site['periods'], one.limit.per)}" if one.limit.per != RUN else ""
+    return f"{_called(site)} ({site['events']:,}{periods})"
+
+
+def _called(site: dict[str, Any]) -> str:
+    return site["function"] or "(no call stack)"
+
+
+def _what_recurs(one: Verdict) -> Iterator[str]:
+    """Which sites exceed the limit each time that the program runs, and which do only once."""
+    later = [{(site["function"], site["module"]) for site in _sites(other)} for other in one.again]
+    runs = len(later) + 1
+    often = {}
+    for site in _sites(one):
+        in_runs = 1 + sum((site["function"], site["module"]) in own for own in later)
+        often.setdefault(in_runs, []).append(_called(site))
+    for in_runs, names in sorted(often.items(), reverse=True):
+        which = f"in each of {runs} runs" if in_runs == runs else f"in {in_runs} of {runs} runs"
+        if in_runs == 1:
+            which = f"in run {one.run} of {runs} only"
+        yield f"{which}: {listed(names)}"
 
 
 def _call(call: dict[str, Any]) -> str:
@@ -81,7 +117,8 @@ def as_json(found: Judgement) -> str:
                 "passed": one.passed,
                 "reason": one.unjudged,
                 "limit": one.limit.native(),
-                **{key: one.facts[key] for key in ("judged", "worst", "periods_over", "events_over", "first", "sites")},
+                **{key: one.facts[key] for key in _FACTS},
+                "again": [{"passed": other.passed, **{key: other.facts[key] for key in _FACTS}} for other in one.again],
             }
             for one in found.verdicts
         ],

@@ -152,7 +152,12 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       book_.apply(thread, stamp, record);
       break;
     case RecordKind::tag_path:
-      tags_.apply(record);
+      // What must not allocate is in the journal even where it kept to that: 'blockyard budget' says so.
+      if (const std::uint32_t tag = tags_.apply(record); tags_.forbids(tag)) {
+        for (Space* each : {&malloc_space_, &engine_space_}) {
+          if (each->output) each->output->tag_met(tag);
+        }
+      }
       break;
   }
 }

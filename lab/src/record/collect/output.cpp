@@ -88,6 +88,10 @@ std::uint32_t Output::tag_name(std::uint32_t tag) {
   return name;
 }
 
+void Output::tag_met(std::uint32_t tag) {
+  if (is_open()) tag_name(tag);
+}
+
 std::uint64_t Output::add(std::uint64_t stamp, journal::Event event, std::uint32_t thread, Origin origin) {
   if (!is_open()) return journal::no_block;
   event.time_ns = std::max(last_time_, time_of(stamp));

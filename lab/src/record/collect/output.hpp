@@ -69,6 +69,8 @@ class Output {
   void frame_mark(std::uint64_t stamp, std::uint32_t thread);
   void phase_mark(std::uint64_t stamp, std::uint32_t thread, const std::string& name);
   void thread_renamed(std::uint32_t thread);
+  /// The journal names this path of tags even where no event has it.
+  void tag_met(std::uint32_t tag);
 
   /// Makes everything written so far survive a crash of the collector.
   void flush();

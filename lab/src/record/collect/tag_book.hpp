@@ -26,8 +26,10 @@ class TagBook {
  public:
   explicit TagBook(std::shared_ptr<TagTexts> texts);
 
-  /// A tag_path record.
-  void apply(const std::uint64_t* record);
+  /// A tag_path record. Returns the index of its path; 0 where it is none.
+  std::uint32_t apply(const std::uint64_t* record);
+  /// Whether the path ends with what must not allocate (blockyard/forbid.h).
+  bool forbids(std::uint32_t index) const;
   /// The index of an event's site word; 0 when it has no tag.
   std::uint32_t index(std::uint64_t site_word) const;
   const std::shared_ptr<TagTexts>& shared_texts() const { return texts_; }
