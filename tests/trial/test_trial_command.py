@@ -1,6 +1,8 @@
 """`blockyard trial` on small programs with frames, and on every input that it refuses."""
 
+import html
 import json
+import re
 import signal
 import subprocess
 import time
@@ -162,6 +164,10 @@ def test_an_interrupt_keeps_what_was_measured_and_resume_goes_on(tmp_path: Path)
     assert {"report.txt", "report.json", "frames-by-percentile.png", "frames-along-time.png"} <= {
         path.name for path in folder.iterdir()
     }
+    page = (folder / "report.html").read_text()
+    assert all(html.escape(sentence) in page for sentence in found["sentences"])
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert not re.search(r'(?:src|href)="(?!data:)', page), "the page works offline"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@
 /// Nothing is refused and nothing stops. A forbidden stretch is two levels of the thread's tags (tag.h): BY_FORBIDDEN
 /// and the name. So all that is said there holds: a program links and runs without Blockyard, threads are told apart, a
 /// task that enters the path is held to it too, from the 65th level on nothing is seen, and `blockyard sites --by tag`
-/// shows the stretch. Cost without a recorder: two loads and branches, about a nanosecond (docs/results/trial.md).
+/// shows the stretch. Cost without a recorder: two loads and branches at each end.
 #ifndef BLOCKYARD_FORBID_H
 #define BLOCKYARD_FORBID_H
 

@@ -31,6 +31,13 @@ namespace Blockyard.Diagnostics
 
         private static readonly bool IsSeen = FindOut();
 
+        /// <summary>What scopes themselves allocated on this thread: a name that is new is copied, and that must not
+        /// count for the scopes around it.</summary>
+        [ThreadStatic]
+        private static long ownBytes;
+
+        private static long BytesOfTheProgram => AllocationMeter.CanTell ? AllocationMeter.BytesSoFar - ownBytes : 0;
+
         /// <summary>The calling thread must not allocate until the result is disposed of.</summary>
         /// <param name="name">What must not allocate: not empty, and without '/'.</param>
         /// <returns>What ends the scope, on the same thread, in the reverse order of scopes and tags.</returns>
@@ -39,7 +46,7 @@ namespace Blockyard.Diagnostics
 
         internal static void End(string name, long before)
         {
-            long bytes = AllocationMeter.CanTell ? AllocationMeter.BytesSoFar - before : 0;
+            long bytes = BytesOfTheProgram - before;
             if (!AllocationTag.IsRecorded)
             {
                 if (bytes > 0)
@@ -70,10 +77,11 @@ namespace Blockyard.Diagnostics
                 throw new ArgumentException("What must not allocate has a name.", nameof(name));
             }
 
+            long before = BytesOfTheProgram;
             AllocationTag.Push(Forbidden);
             AllocationTag.Push(name);
-            // Last: tags may have allocated for a new name.
-            return new ForbiddenScope(name, AllocationMeter.CanTell ? AllocationMeter.BytesSoFar : 0);
+            ownBytes += BytesOfTheProgram - before;
+            return new ForbiddenScope(name, before);
         }
 
         private static bool FindOut()

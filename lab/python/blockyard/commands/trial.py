@@ -65,7 +65,7 @@ def command(
     run meanwhile.
     """
     # Here, so that `blockyard --help` need not load them, and all before a program runs.
-    from blockyard.trial import contenders, drive, pictures, tell  # noqa: F401
+    from blockyard.trial import contenders, drive, page, pictures, tell  # noqa: F401
     from blockyard.trial.run import How
 
     if resume and output is None:
@@ -111,7 +111,7 @@ def _tell(what: str) -> None:
 def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, as_json: bool) -> None:
     """Prints it, and with a folder writes it there too, with pictures."""
     from blockyard.report import blocks
-    from blockyard.trial import pictures
+    from blockyard.trial import page, pictures
     from blockyard.trial.tell import Story
 
     story = Story(outcome, budget_ns, same_output)
@@ -126,6 +126,8 @@ def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, a
         files.whole_text(folder / "report.txt", blocks.text(told))
         files.whole_text(folder / "report.json", as_text)
         drawn = pictures.draw(story.runs, folder, story.program)
+        svg = [path for path in drawn if path.suffix == ".svg"]
+        files.whole_text(folder / "report.html", page.render(story.program, told, svg))
     if as_json:
         click.echo(as_text, nl=False)
         return
@@ -133,6 +135,7 @@ def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, a
     console.print(blocks.terminal(told))
     if folder is not None:
         console.print(f"Report: {folder / 'report.txt'}", soft_wrap=True)
+        console.print(f"Page: {folder / 'report.html'}", soft_wrap=True)
         if drawn:
             console.print(f"Pictures: {', '.join(path.name for path in drawn)}", soft_wrap=True)
 

@@ -1,5 +1,6 @@
 """The pictures of a trial: all frames by percentile, and every run's frames along its time."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def draw(runs: Mapping[str, Sequence[Run]], folder: Path, title: str) -> list[Pa
     framed = {name: own for name, own in runs.items() if all(len(one.frames_ns) for one in own)}
     if not framed:
         return []
+    title = textwrap.shorten(title, 90, placeholder=" ...")
     looks = {name: Look(name, style.colour(place), True, False) for place, name in enumerate(framed)}
     caption = "; ".join(f"{name}: {sum(len(one.frames_ns) for one in own):,} frames" for name, own in framed.items())
     lines = [(looks[name], _distribution(own)) for name, own in framed.items()]

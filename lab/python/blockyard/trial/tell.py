@@ -31,7 +31,8 @@ class Story:
 
     @property
     def program(self) -> str:
-        return " ".join([self.outcome.trial.contenders[0].program, *self.outcome.trial.arguments])
+        # In one line: an argument may be a script.
+        return " ".join(" ".join([self.outcome.trial.contenders[0].program, *self.outcome.trial.arguments]).split())
 
     def sentences(self) -> list[str]:
         """One for each contender but the first."""
