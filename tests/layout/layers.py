@@ -22,6 +22,7 @@ LAB = {
     "record": {"base", "clock", "journal", "unwind"},
     "trial": {"base", "record"},
     "budget": {"journal", "sites"},
+    "count": set(),
     "unwind": {"base"},
     "replay": {"base", "clock", "journal", "samples"},
     "samples": {"base"},
