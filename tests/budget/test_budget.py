@@ -92,6 +92,10 @@ def test_what_cannot_be_judged_fails_and_says_why(limit: str, reason: str) -> No
     assert reason in judged(limit, 0, code=3)["reason"]
 
 
+def test_a_thread_is_missed_in_one_sentence_where_nothing_allocated() -> None:
+    assert "no thread is called 'x'; none allocated" in budget("--limit", "thread=x frees=0", "--", "true").stdout
+
+
 def test_a_program_without_frames_is_not_judged_by_frame() -> None:
     done = budget("--limit", "allocations=0 per=frame", "--", "true")
     assert done.returncode == 3

@@ -127,7 +127,7 @@ def judge(
 def _unjudged(limit: Limit, facts: dict[str, Any], found: dict[str, Any]) -> str | None:
     if limit.thread and not facts["threads"]:
         named = ", ".join(sorted(set(found["threads"]))[:8])
-        return f"no thread is called '{limit.thread}'; there are {named}"
+        return f"no thread is called '{limit.thread}'; " + (f"there are {named}" if named else "none allocated")
     if limit.per == FRAME and not found["frames"]:
         return "no frame was marked; 'blockyard record --help' says how frames are"
     if not facts["active"]:

@@ -12,6 +12,7 @@ import click
 
 from blockyard import files, options, terminal
 from blockyard.commands.replay import terminate_like_interrupt
+from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.options import Finite, Seconds
 
@@ -97,8 +98,8 @@ def command(
             shutil.rmtree(folder, ignore_errors=True)
     if outcome.interrupted:
         click.echo(
-            f"blockyard: interrupted; the {outcome.ended} runs that ended are kept: go on with 'blockyard trial "
-            f"--resume -o {folder}'",
+            f"blockyard: interrupted; kept: {counted(outcome.ended, 'run')}; go on with 'blockyard trial --resume -o "
+            f"{folder}'",
             err=True,
         )
         sys.exit(128 + signal.SIGINT)
