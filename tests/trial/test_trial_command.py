@@ -199,7 +199,7 @@ def test_an_interrupt_in_the_warm_up_of_a_resumed_trial_counts_the_saved_runs(tm
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130
-    assert "the 6 runs that ended are kept" in errors
+    assert "kept: 6 runs; go on with" in errors
 
 
 def test_a_program_that_changed_is_not_mixed_with_what_it_was(finished: Path) -> None:
