@@ -29,7 +29,7 @@ namespace Blockyard.Diagnostics
         private const string Forbidden = "no allocation";
         private const string CollectedHeap = "collected heap";
 
-        private static readonly bool IsSeen = FindOut();
+        private static readonly bool IsSeen = LookForListeners();
 
         /// <summary>What scopes themselves allocated on this thread: a name that is new is copied, and that must not
         /// count for the scopes around it.</summary>
@@ -84,7 +84,7 @@ namespace Blockyard.Diagnostics
             return new ForbiddenScope(name, before);
         }
 
-        private static bool FindOut()
+        private static bool LookForListeners()
         {
             // These names are new once, and that must not count in a scope.
             AllocationTag.Push(Forbidden).Dispose();
