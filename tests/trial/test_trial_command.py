@@ -230,3 +230,34 @@ def test_a_run_whose_file_is_damaged_is_made_again(finished: Path) -> None:
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "kept").touch()
     assert "is not empty" in one_sentence(trial("--with", "a=A=1", "-o", tmp_path, "--", FRAMES, 1, 1))
+
+
+def replayed(folder: Path, *peaks: int) -> Path:
+    """What 'blockyard replay' and 'report' leave, of an allocator that takes nothing."""
+    report = folder / "replayed" / "report"
+    report.mkdir(parents=True)
+    places = ["game,1x,page,unchanged", "game,1x,page,again"]
+    totals = [f"{place},all,1000,0" for place in places]
+    memory = [f"{place},{peak}" for place, peak in zip(places, peaks, strict=True)]
+    (report / "totals.csv").write_text(
+        "\n".join(["journal,pace,touch,allocator,thread,total_ns,touch_ns", *totals]) + "\n"
+    )
+    (report / "memory.csv").write_text("\n".join(["journal,pace,touch,allocator,resident_bytes", *memory]) + "\n")
+    return report.parent
+
+
+def test_what_a_replay_predicted_stands_beside_what_was_found_with_the_reason_where_they_disagree(
+    tmp_path: Path,
+) -> None:
+    results = replayed(tmp_path, 10_000_000, 900_000_000)
+    done = trial("--with", "again=A=1", "--runs", 3, "--replayed", results, "--", FRAMES, 200, 100)
+    assert done.returncode == 0, done.stderr
+    words = done.stdout[done.stdout.index("Predicted by replay") :]
+    assert re.search(r"again +\+0\S* ns, within +\+849 MiB, outside", words), words
+    assert "peak memory: a replay's memory is" in words
+
+
+def test_a_folder_without_a_report_of_a_replay_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    assert "has no report of a replay" in one_sentence(
+        trial("--with", "again=A=1", "--replayed", tmp_path, "--", FRAMES, 200, 100)
+    )

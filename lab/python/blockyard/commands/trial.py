@@ -42,6 +42,12 @@ Examples:
 @click.option("--same-output", is_flag=True, help="Say who writes another output than the first.")
 @click.option("--fps", type=Finite(1, 10_000), default=60.0, metavar="N", help="The budget of a frame.  [60]")
 @click.option("--frame-symbol", metavar="NAME", help="Calls of this function end a frame, as 'record' takes it.")
+@click.option(
+    "--replayed",
+    metavar="RESULTS",
+    type=click.Path(path_type=Path),
+    help="Show what a replay of its journal, with report, had predicted.",
+)
 @options.output_folder("Keep all runs, report and pictures here; new or empty.", required=False)
 @click.option("--resume", is_flag=True, help="Go on with the trial in DIR; --runs adds some.")
 @options.as_json
@@ -55,6 +61,7 @@ def command(
     same_output: bool,
     fps: float,
     frame_symbol: str | None,
+    replayed: Path | None,
     output: Path | None,
     resume: bool,
     as_json: bool,
@@ -66,7 +73,7 @@ def command(
     run meanwhile.
     """
     # Here, so that `blockyard --help` need not load them, and all before a program runs.
-    from blockyard.trial import contenders, drive, page, pictures, tell  # noqa: F401
+    from blockyard.trial import contenders, drive, page, pictures, predicted, tell  # noqa: F401
     from blockyard.trial.run import How
 
     if resume and output is None:
@@ -75,6 +82,7 @@ def command(
         raise UserError("--resume takes all from the trial but --runs; leave the program and its options out")
     if not resume and not command_line:
         raise UserError("no program was given; write it after --, with its arguments")
+    expected = predicted.read(replayed) if replayed is not None else None
     terminate_like_interrupt()
     folder = output or Path(tempfile.mkdtemp(prefix="blockyard-trial-"))
     kept = output is not None
@@ -92,7 +100,7 @@ def command(
             )
             outcome = drive.start(wanted, folder, _tell)
         kept = kept or outcome.interrupted
-        _report(outcome, folder if kept else None, 1e9 / fps, same_output, as_json)
+        _report(outcome, folder if kept else None, 1e9 / fps, same_output, expected, as_json)
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
@@ -109,10 +117,10 @@ def _tell(what: str) -> None:
     click.echo(what, err=True)
 
 
-def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, as_json: bool) -> None:
+def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, expected, as_json: bool) -> None:
     """Prints it, and with a folder writes it there too, with pictures."""
     from blockyard.report import blocks
-    from blockyard.trial import page, pictures
+    from blockyard.trial import page, pictures, predicted
     from blockyard.trial.tell import Story
 
     story = Story(outcome, budget_ns, same_output)
@@ -121,7 +129,11 @@ def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, a
             return
         raise UserError(f"no run of {story.first} ended well, so there is nothing to compare with: {_reasons(outcome)}")
     told = story.blocks()
-    as_text = json.dumps(story.json(), indent=2, ensure_ascii=False) + "\n"
+    document = story.json()
+    if expected is not None:
+        document["predicted"] = expected.figures
+        told += filter(None, [predicted.table(expected, story)])
+    as_text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     drawn: Sequence[Path] = ()
     if folder is not None:
         files.whole_text(folder / "report.txt", blocks.text(told))

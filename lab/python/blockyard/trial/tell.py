@@ -66,7 +66,7 @@ class Story:
         assert self.found is not None
         return self.found.figures[self.first][one.title]
 
-    def _ends(self, name: str, one: Measure) -> tuple[float, float] | None:
+    def ends(self, name: str, one: Measure) -> tuple[float, float] | None:
         """Of the difference itself, in the measure's unit."""
         found = self._difference(name, one)
         if self.found is None or found is None:
@@ -75,7 +75,7 @@ class Story:
 
     def _claim(self, name: str, one: Measure) -> str:
         found = self._difference(name, one)
-        ends = self._ends(name, one)
+        ends = self.ends(name, one)
         assert found is not None
         assert ends is not None
         low, high = sorted(abs(end) for end in ends)
@@ -89,7 +89,7 @@ class Story:
             (one for one in self.measures if one.time),
             key=lambda one: held.index(one.title) if one.title in held else len(held),
         )
-        known = [(one, max(map(abs, ends))) for one in times if (ends := self._ends(name, one)) is not None]
+        known = [(one, max(map(abs, ends))) for one in times if (ends := self.ends(name, one)) is not None]
         if not known:
             return ""
         one, most = next((pair for pair in known if pair[1] < self._base(pair[0]).value), known[-1])
@@ -178,7 +178,7 @@ class Story:
 
     def _difference_cell(self, name: str, one: Measure) -> str | None:
         found = self._difference(name, one)
-        ends = self._ends(name, one)
+        ends = self.ends(name, one)
         if found is None or ends is None:
             return None
         low, high = ends
@@ -223,7 +223,7 @@ class Story:
             return None
         own = figure.interval(self.found.confidence)
         known: dict[str, Any] = {"value": figure.value, "low": own and own[0], "high": own and own[1]}
-        ends = self._ends(name, one) if name != self.first else None
+        ends = self.ends(name, one) if name != self.first else None
         if ends is not None:
             claimed = {Verdict.BETTER: "lower", Verdict.WORSE: "higher"}.get(self._verdict(name, one))
             known["difference"] = {"low": ends[0], "high": ends[1], "claimed": claimed}
@@ -236,6 +236,11 @@ def _value(amount: float, unit: Unit) -> str:
     if unit is Unit.BYTES:
         return size(amount)
     return three_digits(amount) if amount < 100 else words(amount, Unit.COUNT)
+
+
+def change(amount: float, unit: Unit) -> str:
+    """`+3.00 MiB`."""
+    return f"{'-' if amount < 0 else '+'}{_value(abs(amount), unit)}"
 
 
 def _span(low: float, high: float, unit: Unit) -> str:
