@@ -43,7 +43,8 @@ PACKAGES = {
     "locality": {"report"},
     "trial": {"report", "analysis"},
     "budget": {"campaign"},
-    "commands": {"report", "analysis", "campaign", "locality", "advise", "trial", "budget"},
+    "fleet": {"campaign", "report"},
+    "commands": {"report", "analysis", "campaign", "locality", "advise", "trial", "budget", "fleet"},
 }
 
 # Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.

@@ -16,6 +16,7 @@ TASKS = {
     "Your program": ("trial", "budget"),
     "Measure": ("replay", "merge", "locality", "allocators", "demo"),
     "Read": ("report", "compare", "sites", "advise", "diff", "export"),
+    "Fleet": ("collect", "fleet"),
     "Install": ("path",),
 }
 """The verbs by what one wants to do, in the order of the help."""
