@@ -1,3 +1,5 @@
+using System.Runtime.CompilerServices;
+
 namespace Blockyard.Diagnostics
 {
     /// <summary>A scope that must not allocate (<see cref="Forbid"/>). The default does nothing.</summary>
@@ -16,6 +18,7 @@ namespace Blockyard.Diagnostics
         /// <exception cref="AllocationAssertException">It allocated on the collected heap, checks are on and no
         /// recorder is there. An exception that leaves the scope is an allocation too, and is hidden by
         /// this one.</exception>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void Dispose()
         {
             if (name != null)
