@@ -50,9 +50,11 @@ void put(Lane& lane, RecordKind kind, std::uint64_t address, std::uint64_t stamp
   lane.take(words.data(), 3, 0, words_of(first));
 }
 
-TEST(Merge, gives_records_in_the_order_of_their_stamps) {
+class MergeOf : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(MergeOf, lanes_gives_records_in_the_order_of_their_stamps) {
   std::vector<Lane> lanes;
-  for (std::uint32_t i = 0; i < 7; ++i) lanes.emplace_back(i);
+  for (std::uint32_t i = 0; i < GetParam(); ++i) lanes.emplace_back(i);
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> clocks(lanes.size(), 0);
   for (std::uint64_t address = 1; address <= 10'000; ++address) {
@@ -67,6 +69,8 @@ TEST(Merge, gives_records_in_the_order_of_their_stamps) {
     ASSERT_LE(collected.entries[i - 1].stamp, collected.entries[i].stamp) << "record " << i;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Merge, MergeOf, testing::Values(1, 2, 3, 4, 7, 300));
 
 TEST(Merge, holds_back_what_is_not_below_the_watermark) {
   Lane lane(0);

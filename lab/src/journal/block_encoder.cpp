@@ -75,7 +75,7 @@ void BlockEncoder::put_sites() {
   planes_.put(static_cast<std::uint8_t>(Column::site), sites_);
 }
 
-const std::string& BlockEncoder::encode() {
+void BlockEncoder::encode() {
   planes_.begin();
   for (const auto sparse : {Column::site, Column::tag}) {
     Values& values = column(sparse);
@@ -94,7 +94,6 @@ const std::string& BlockEncoder::encode() {
   payload_.clear();
   format::put(payload_, head_);
   planes_.append_to(payload_);
-  return payload_;
 }
 
 }  // namespace blockyard::journal

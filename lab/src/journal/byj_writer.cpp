@@ -5,9 +5,11 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "journal/block_encoder.hpp"
@@ -37,7 +39,10 @@ struct Writer::State {
   std::optional<StackEncoder> stack_encoder;  ///< most journals have no stacks
   bool is_version_2 = false;
   Index index;
-  BlockEncoder encoder;
+  std::unique_ptr<BlockEncoder> encoder = std::make_unique<BlockEncoder>();
+  // The block before, while a thread of its own compresses it.
+  std::unique_ptr<BlockEncoder> full = std::make_unique<BlockEncoder>();
+  std::future<void> encoded;
   std::string section;
 
   void write(std::string_view bytes) {
@@ -99,13 +104,33 @@ struct Writer::State {
     }
   }
 
-  void write_block() {
-    if (encoder.empty()) return;
-    write_changes();
-    const auto& head = encoder.head();
+  void write_block(BlockEncoder& block) {
+    const auto& head = block.head();
     index.blocks.push_back({offset, head.first_event, head.first_block, head.base_time_ns});
-    write_section(format::section_block, encoder.encode());
-    encoder.begin(events, blocks, time_ns);
+    write_section(format::section_block, block.payload());
+  }
+
+  void write_full_block() {
+    if (!encoded.valid()) return;
+    encoded.get();
+    write_block(*full);
+  }
+
+  void end_full_block() {
+    write_full_block();
+    write_changes();
+    std::swap(encoder, full);
+    encoded = std::async([this] { full->encode(); });  // where no thread can be had, write_full_block() does it
+    encoder->begin(events, blocks, time_ns);
+  }
+
+  void end_block() {
+    write_full_block();
+    if (encoder->empty()) return;
+    write_changes();
+    encoder->encode();
+    write_block(*encoder);
+    encoder->begin(events, blocks, time_ns);
   }
 };
 
@@ -132,7 +157,7 @@ Writer::Writer(const std::string& path, const Header& header, bool overwrite, co
   put_header(fields, s.header);
   s.write_section(format::section_head, fields);
   s.written = s.header;
-  s.encoder.begin(0, 0, 0);
+  s.encoder->begin(0, 0, 0);
 }
 
 Writer::~Writer() {
@@ -182,15 +207,15 @@ void Writer::add(const Event& event) {
   }
   if (event.tag != 0 && event.kind != Kind::phase_mark) s.need_version_2();
   if (event.site != no_site && event.site >= s.stacks.nodes().size()) refuse("has a call stack that was never added");
-  s.encoder.add(event, s.keep_addresses);
+  s.encoder->add(event, s.keep_addresses);
   s.time_ns = event.time_ns;
   ++s.events;
   if (gives_block(event.kind)) ++s.blocks;
-  if (s.encoder.full()) s.write_block();
+  if (s.encoder->full()) s.end_full_block();
 }
 
 void Writer::flush() {
-  state_->write_block();
+  state_->end_block();
   state_->write_changes();
 }
 
@@ -203,7 +228,7 @@ std::uint64_t Writer::finish() {
   if (s.finished) return s.offset;
   s.finished = true;  // only once: after a failure the destructor must not try the full disk again
   s.header.has_addresses = s.keep_addresses;
-  s.write_block();
+  s.end_block();
   s.write_stacks();
   s.write_names();
   std::string footer;
