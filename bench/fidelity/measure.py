@@ -123,7 +123,7 @@ def replayed(
             "low_s": (total.low_ns or 0.0) / 1e9,
             "high_s": (total.high_ns or 0.0) / 1e9,
             "touch_s": (total.touch_ns or 0.0) / 1e9,
-            "own_threads_s": median(run.facts.own_threads_cpu_ns or 0.0 for run in runs.untimed) / 1e9,
+            "own_threads_s": median(run.facts.background.cpu_ns or 0.0 for run in runs.untimed) / 1e9,
             "timed_s": median(run.number("timed_ns") for run in runs.runs) / 1e9,
         }
     return found

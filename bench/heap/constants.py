@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -191,7 +192,7 @@ def replayed(folder: Path, journals: Sequence[dict], variant: str) -> Iterator[d
 
 
 def _of_run(path: Path) -> dict[str, float]:
-    facts = samples.document(path)
+    facts = json.loads(path.read_text())
     rows = samples.rows(path.with_name("samples.npy"))
     took = (rows["call"].astype(np.int64) + rows["touch"]) / facts["ticks_per_ns"]
     malloc = took[(rows["kind"] < _FREE) & (rows["size"] <= _MIB)]

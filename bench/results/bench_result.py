@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import msgspec
 from data import commit, described
 
 from blockyard.campaign import machine
@@ -22,7 +23,7 @@ def write(part: str, figures: dict[str, Any]) -> Path:
         "part": part,
         "measured_at": datetime.date.today().isoformat(),
         "commit": commit(),
-        "machine": described(machine.describe()),
+        "machine": described(msgspec.to_builtins(machine.describe())),
     }
     path = _path(part)
     data.write(path, {**head, "figures": {**measured(part), **figures}})
@@ -33,7 +34,7 @@ def measured(part: str) -> dict[str, Any]:
     """The figures that this tree has measured on this machine so far."""
     path = _path(part)
     old = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    same = old.get("commit") == commit() and old.get("machine") == described(machine.describe())
+    same = old.get("commit") == commit() and old.get("machine") == described(msgspec.to_builtins(machine.describe()))
     return old["figures"] if same else {}
 
 

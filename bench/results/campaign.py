@@ -87,9 +87,9 @@ def _journal(section: Section, cut: Cuts, measured: list[AllocatorFigures]) -> d
     facts = section.facts
     return {
         "name": section.journal,
-        "from_s": facts.get("from_s"),
-        "to_s": facts.get("to_s"),
-        "events": facts.get("measured_events"),
+        "from_s": facts.from_s,
+        "to_s": facts.to_s,
+        "events": facts.measured_events,
         "judged_frames": _judged(cut),
         "allocators": [_allocator(one, section, cut, memory.figures(one, at_ns)) for one in measured],
     }
@@ -108,7 +108,7 @@ def _allocator(one: AllocatorFigures, section: Section, cut: Cuts, kept: memory.
         "variant": "prefaulted" if one.runs.variant in ("prefaulted", "favoured") else one.runs.variant,
         "version": one.runs.version,
         "locked": one.runs.needs_lock,
-        "poor_runs": sum(fidelity.grade(run, section.pace).grade is fidelity.Grade.POOR for run in one.runs.runs),
+        "poor_runs": sum(fidelity.grade(run, section).grade is fidelity.Grade.POOR for run in one.runs.runs),
         "latency": {view.value: {which.value: _latencies(one, view, which) for which in OPERATIONS} for view in views},
         "frames": _frames(one, cut, views[-1]),
         "above_us": {str(us): _short(one.rate_above(us * 1000, views[-1])) for us in (1, 10, 100)}
@@ -119,13 +119,13 @@ def _allocator(one: AllocatorFigures, section: Section, cut: Cuts, kept: memory.
         "time_ns": {
             "wall": _middle(run.number("wall_ns") for run in one.runs.runs),
             "calls": one.runs.spent_ns,
-            "own_threads": sections.middle(one.runs.runs, lambda facts: facts.own_threads_cpu_ns),
+            "own_threads": sections.middle(one.runs.runs, lambda facts: facts.background.cpu_ns),
             "calls_and_own_threads": one.runs.spent_with_background_ns,
         },
         "own_thread_shares": [
-            _short(run.facts.own_threads_cpu_ns / run.number("wall_ns"))
+            _short(run.facts.background.cpu_ns / run.number("wall_ns"))
             for run in one.runs.runs
-            if run.facts.own_threads
+            if run.facts.background.threads
         ],
         "ready_misses": _ready_misses(one),
     }
@@ -190,9 +190,9 @@ def _causes(one: AllocatorFigures) -> dict[str, float] | None:
 
 def _ready_misses(one: AllocatorFigures) -> list[int] | None:
     """By run, while the clock ran."""
-    counted = [run.facts.counters for run in one.runs.runs]
+    counted = [run.facts.counters or {} for run in one.runs.runs]
     names = [name for name in counted[0] if name.startswith("ready_misses")]
-    return [sum(told[name]["during"] for name in names) for told in counted] if names else None
+    return [sum(told[name].during for name in names) for told in counted] if names else None
 
 
 def _middle(values: Iterable[float]) -> float | None:

@@ -1,15 +1,16 @@
 """Small games as text journals: each site of them allocates in one known way."""
 
-import json
 import os
 import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from stacked import Journal
+
+from blockyard.advise import tool
+from blockyard.advise.document import Advice, Site
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAME_NS = 16_000_000
@@ -97,26 +98,24 @@ def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(running.args, running.returncode, output, error)
 
 
-def advise(journal: Path, *options: object) -> dict[str, Any]:
+def advise(journal: Path, *options: object) -> Advice:
     output = journal.with_name(f"{journal.stem}-advice-{len(list(journal.parent.iterdir()))}")
-    done = blockyard("advise", journal, "--no-replay", "--json", "-o", output, *options)
+    done = blockyard("advise", journal, "--no-replay", "-o", output, *options)
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    report["folder"] = output
-    return report
+    return tool.read(output)
 
 
-def at(report: dict[str, Any], function: str) -> dict[str, Any]:
+def at(report: Advice, function: str) -> Site:
     """What is said of a function: advice, or to leave it alone."""
-    found = [one for one in report["advice"] + report["leave"] if one["where"]["function"] == function]
-    assert len(found) == 1, f"{function}: {len(found)} times among {[one['where'] for one in report['advice']]}"
+    found = [one for one in [*report.advice, *report.leave] if one.where.function == function]
+    assert len(found) == 1, f"{function}: {len(found)} times among {[one.where for one in report.advice]}"
     return found[0]
 
 
-def routed(report: dict[str, Any]) -> list[tuple[int, int]]:
+def routed(report: Advice) -> list[tuple[int, int]]:
     """Event and route of each block in the routes file."""
-    data = (report["folder"] / "routes.byr").read_bytes()
+    data = (Path(report.folder) / "routes.byr").read_bytes()
     magic, version, routes, blocks, events, _ = struct.unpack_from("<8sIIQQQ", data)
-    assert (magic, version, events) == (b"BYROUTE\n", 1, report["events"])
+    assert (magic, version, events) == (b"BYROUTE\n", 1, report.events)
     at_byte = 40 + 24 * routes
     return [struct.unpack_from("<IHH", data, at_byte + 8 * i)[:2] for i in range(blocks)]

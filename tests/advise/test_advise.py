@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET, structs
 from played import FRAMES, Game, advise, at, blockyard, play, routed
 
 from blockyard.report import advice as text
@@ -101,21 +102,21 @@ def kept(game: Game) -> None:
 )
 def test_every_behaviour_has_its_advice(tmp_path, each_frame, what, function):
     report = advise(play(tmp_path / "game.txt", each_frame))
-    assert [(one["what"], one["where"]["function"]) for one in report["advice"]] == [(what, function)]
-    assert report["advice"][0]["held"]["broken"] == 0
+    assert [(one.what, one.where.function) for one in report.advice] == [(what, function)]
+    assert report.advice[0].held.broken == 0
 
 
 def test_figures_of_pool_and_reserve_are_those_of_the_blocks(tmp_path):
-    assert advise(play(tmp_path / "pool.txt", pool()))["advice"][0]["bytes"] == 48
-    reserve = advise(play(tmp_path / "reserve.txt", growing))["advice"][0]
-    assert reserve["bytes"] == 1024
-    assert reserve["evidence"]["reallocations"] == 5 * FRAMES
+    assert advise(play(tmp_path / "pool.txt", pool())).advice[0].bytes == 48
+    reserve = advise(play(tmp_path / "reserve.txt", growing)).advice[0]
+    assert reserve.bytes == 1024
+    assert reserve.evidence.reallocations == 5 * FRAMES
 
 
 def test_a_buffer_that_grows_by_allocations_and_frees_is_one_life(tmp_path):
     report = advise(play(tmp_path / "game.txt", copied))
-    reserve = report["advice"][0]
-    assert (reserve["bytes"], reserve["evidence"]["lives"], reserve["evidence"]["copies"]) == (1024, FRAMES, 5 * FRAMES)
+    reserve = report.advice[0]
+    assert (reserve.bytes, reserve.evidence.lives, reserve.evidence.copies) == (1024, FRAMES, 5 * FRAMES)
     assert len(routed(report)) == FRAMES * (1 + 2 * 5)
 
 
@@ -129,7 +130,7 @@ def test_values_replaced_by_a_larger_one_at_times_grow_no_buffer(tmp_path):
                 game.free(last.pop(0), "assign()")
 
     site = at(advise(play(tmp_path / "game.txt", each_frame)), "assign()")
-    assert site["what"] != "reserve" and site["evidence"]["copies"] == 0
+    assert site.what != "reserve" and site.evidence.copies == 0
 
 
 def test_of_a_librarys_own_functions_the_nearest_caller_of_the_program_is_named(tmp_path):
@@ -143,11 +144,8 @@ def test_of_a_librarys_own_functions_the_nearest_caller_of_the_program_is_named(
                 game.free(block, "render()", LIBRARY, "compile()", SHARED)
 
     report = advise(play(tmp_path / "game.txt", each_frame), "--all")
-    assert {one["what"]: one["where"]["function"] for one in report["advice"]} == {
-        "temp": "render()",
-        "temp_scope": "compile()",
-    }
-    page = (report["folder"] / "advice.md").read_text()
+    assert {one.what: one.where.function for one in report.advice} == {"temp": "render()", "temp_scope": "compile()"}
+    page = (Path(report.folder) / "advice.md").read_text()
     assert "glDraw() of libGL.so.1 allocates these. render() can call it less often" in page
     assert "glAlloc() of libGL.so.1 allocates these. compile() can call it less often" in page
 
@@ -164,10 +162,10 @@ def test_of_a_program_that_only_starts_its_library_the_librarys_functions_are_na
                 game.free(block, *starts, *own, LIBRARY)
         return advise(game.write(), "--all")
 
-    found = play_below(tmp_path / "library.txt")["advice"]
-    assert [(one["where"]["function"], "through" in one["where"]) for one in found] == [("glDraw()", False)]
-    (called,) = play_below(tmp_path / "game.txt", ("render()", 1, "libgame.so"))["advice"]
-    assert (called["where"]["function"], called["where"]["through"]["function"]) == ("render()", "glDraw()")
+    found = play_below(tmp_path / "library.txt").advice
+    assert [(one.where.function, one.where.through is not UNSET) for one in found] == [("glDraw()", False)]
+    (called,) = play_below(tmp_path / "game.txt", ("render()", 1, "libgame.so")).advice
+    assert (called.where.function, called.where.through.function) == ("render()", "glDraw()")
 
 
 def test_the_recorders_hook_of_a_buffer_swap_is_no_place_to_change(tmp_path):
@@ -180,9 +178,9 @@ def test_the_recorders_hook_of_a_buffer_swap_is_no_place_to_change(tmp_path):
             block = game.allocate(100, "render()", hook, LIBRARY)
             game.free(block, "end_frame()")
 
-    advice = advise(play(tmp_path / "game.txt", each_frame), "--all")["advice"]
-    (where,) = [one["where"] for one in advice]
-    assert (where["function"], where["through"]["function"]) == ("render()", "glDraw()")
+    advice = advise(play(tmp_path / "game.txt", each_frame), "--all").advice
+    (where,) = [one.where for one in advice]
+    assert (where.function, where.through.function) == ("render()", "glDraw()")
 
 
 def test_what_a_library_does_for_one_function_tells_nothing_of_another(tmp_path):
@@ -195,9 +193,9 @@ def test_what_a_library_does_for_one_function_tells_nothing_of_another(tmp_path)
         game.allocate(100, "load()", LIBRARY, SHARED)
 
     other = play(tmp_path / "other.txt", loading)
-    (advice,) = advise(play(tmp_path / "game.txt", drawing), "--all", "--on", other)["advice"]
-    assert [step["function"] for step in advice["contexts"][0]] == ["glAlloc()", "glDraw()", "render()"]
-    assert (advice["on"][0]["holds"], advice["on"][0]["broken"]) == (4 * FRAMES, 0)
+    (advice,) = advise(play(tmp_path / "game.txt", drawing), "--all", "--on", other).advice
+    assert [step.function for step in advice.contexts[0]] == ["glAlloc()", "glDraw()", "render()"]
+    assert (advice.on[0].holds, advice.on[0].broken) == (4 * FRAMES, 0)
 
 
 def test_changes_of_one_kind_at_one_place_are_one_row(tmp_path):
@@ -206,9 +204,9 @@ def test_changes_of_one_kind_at_one_place_are_one_row(tmp_path):
             for _ in range(4):
                 game.free(game.allocate(100, "render()", library), "end_frame()")
 
-    (advice,) = advise(play(tmp_path / "game.txt", each_frame), "--all")["advice"]
-    assert (advice["what"], advice["where"]["function"], len(advice["contexts"])) == ("temp", "render()", 2)
-    assert advice["evidence"]["lives"] == 8 * FRAMES
+    (advice,) = advise(play(tmp_path / "game.txt", each_frame), "--all").advice
+    assert (advice.what, advice.where.function, len(advice.contexts)) == ("temp", "render()", 2)
+    assert advice.evidence.lives == 8 * FRAMES
 
 
 def test_without_a_function_of_the_program_on_the_stack_that_is_said(tmp_path):
@@ -218,8 +216,8 @@ def test_without_a_function_of_the_program_on_the_stack_that_is_said(tmp_path):
             game.free(game.allocate(100, LIBRARY), "end_frame()")
         game.end_frame()
     report = advise(game.write(), "--all")
-    assert report["advice"][0]["where"]["through"] is None
-    assert "and no function of the program calls it" in (report["folder"] / "advice.md").read_text()
+    assert report.advice[0].where.through is None
+    assert "and no function of the program calls it" in (Path(report.folder) / "advice.md").read_text()
 
 
 def test_one_buffer_in_a_hundred_does_not_set_the_reserve_but_is_shown(tmp_path):
@@ -230,9 +228,9 @@ def test_one_buffer_in_a_hundred_does_not_set_the_reserve_but_is_shown(tmp_path)
             block = game.grow(game.grow(game.allocate(32, "record()"), 512, "record()"), 70_000, "record()")
             game.free(block, "flush()")
 
-    advice = advise(play(tmp_path / "game.txt", each_frame))["advice"][0]
-    assert (advice["what"], advice["bytes"]) == ("reserve", 1024)
-    assert [one["bytes"] for one in advice["held"]["counterexamples"]] == [70_000]
+    advice = advise(play(tmp_path / "game.txt", each_frame)).advice[0]
+    assert (advice.what, advice.bytes) == ("reserve", 1024)
+    assert [one.bytes for one in advice.held.counterexamples] == [70_000]
 
 
 def test_a_free_by_another_thread_makes_it_no_temp(tmp_path):
@@ -241,9 +239,9 @@ def test_a_free_by_another_thread_makes_it_no_temp(tmp_path):
             game.free(game.allocate(100 + game.frame, "update()", "command()"), "mix()", thread=2)
 
     advice = at(advise(play(tmp_path / "game.txt", each_frame)), "command()")
-    assert (advice["what"], advice["near"]) == ("temp_job", "temp")
-    assert advice["near_held"]["broken"] == 4 * FRAMES
-    assert "freed by thread 1" in advice["near_held"]["counterexamples"][0]["why"]
+    assert (advice.what, advice.near) == ("temp_job", "temp")
+    assert advice.near_held.broken == 4 * FRAMES
+    assert "freed by thread 1" in advice.near_held.counterexamples[0].why
 
 
 def test_one_block_of_many_that_outlives_its_frame_makes_it_no_temp(tmp_path):
@@ -259,12 +257,12 @@ def test_one_block_of_many_that_outlives_its_frame_makes_it_no_temp(tmp_path):
             game.free(block, "end_frame()")
 
     site = at(advise(play(tmp_path / "game.txt", each_frame)), "event()")
-    assert site["what"] != "temp" and site["near"] == "temp"
-    assert site["near_held"]["broken"] == 1 and site["near_held"]["holds"] == 170 * FRAMES - 1
-    example = site["near_held"]["counterexamples"][0]
-    assert example["why"] == "is freed 1 frame later"
-    assert 41 * 16_000_000 <= example["time_ns"] < example["freed_ns"]
-    assert example["bytes"] == 64 + 32 + 169
+    assert site.what != "temp" and site.near == "temp"
+    assert site.near_held.broken == 1 and site.near_held.holds == 170 * FRAMES - 1
+    example = site.near_held.counterexamples[0]
+    assert example.why == "is freed 1 frame later"
+    assert 41 * 16_000_000 <= example.time_ns < example.freed_ns
+    assert example.bytes == 64 + 32 + 169
 
 
 def test_blocks_of_a_frame_that_loads_are_no_temp(tmp_path):
@@ -276,7 +274,7 @@ def test_blocks_of_a_frame_that_loads_are_no_temp(tmp_path):
                 game.free(block, "end_frame()")
 
     report = advise(play(tmp_path / "game.txt", each_frame))
-    assert [one["where"]["function"] for one in report["advice"] if one["what"].startswith("temp")] == ["shade()"]
+    assert [one.where.function for one in report.advice if one.what.startswith("temp")] == ["shade()"]
 
 
 def test_a_buffer_that_stays_makes_it_nothing_to_keep(tmp_path):
@@ -286,8 +284,8 @@ def test_a_buffer_that_stays_makes_it_nothing_to_keep(tmp_path):
             game.free(block, "end_frame()")
 
     site = at(advise(play(tmp_path / "game.txt", each_frame)), "map()")
-    assert (site["what"], site["reason"], site["near"]) == ("leave", "near_miss", "keep")
-    assert site["near_held"]["counterexamples"][0]["why"] == "is never freed"
+    assert (site.what, site.reason, site.near) == ("leave", "near_miss", "keep")
+    assert site.near_held.counterexamples[0].why == "is never freed"
 
 
 def test_a_value_that_a_call_keeps_makes_it_no_scope(tmp_path):
@@ -300,8 +298,8 @@ def test_a_value_that_a_call_keeps_makes_it_no_scope(tmp_path):
                 game.free(block, "update()", ("script()", 9))
 
     site = at(advise(play(tmp_path / "game.txt", each_frame)), "script()")
-    assert site["what"] == "leave" and site["near"] == "temp_scope"
-    assert site["near_held"]["broken"] == 1
+    assert site.what == "leave" and site.near == "temp_scope"
+    assert site.near_held.broken == 1
 
 
 def test_blocks_of_one_size_among_others_of_a_site_are_a_pool_and_the_others_stay(tmp_path):
@@ -314,9 +312,9 @@ def test_blocks_of_one_size_among_others_of_a_site_are_a_pool_and_the_others_sta
             game.free(alive.pop(game.frame * 7 % len(alive)), "thin_out()")
 
     report = advise(play(tmp_path / "game.txt", each_frame))
-    (pool,) = report["advice"]
-    assert (pool["what"], pool["bytes"], pool["where"]["function"]) == ("pool", 92, "packet()")
-    assert (pool["evidence"]["lives"], pool["evidence"]["other_sizes"]) == (10 * FRAMES - 6, 6)
+    (pool,) = report.advice
+    assert (pool.what, pool.bytes, pool.where.function) == ("pool", 92, "packet()")
+    assert (pool.evidence.lives, pool.evidence.other_sizes) == (10 * FRAMES - 6, 6)
     assert len(routed(report)) == 10 * FRAMES - 6
     said = text.evidence(report, pool)
     assert "6 blocks of other sizes, asked for at the same place, stay where they are." in said
@@ -331,7 +329,7 @@ def test_blocks_of_a_site_that_asks_for_any_size_are_no_pool(tmp_path):
         while len(alive) > 100:
             game.free(alive.pop(game.frame * 7 % len(alive)), "thin_out()")
 
-    assert not advise(play(tmp_path / "game.txt", each_frame))["advice"]
+    assert not advise(play(tmp_path / "game.txt", each_frame)).advice
 
 
 def test_one_line_that_asks_through_two_functions_of_the_library_is_judged_for_each(tmp_path):
@@ -350,9 +348,9 @@ def test_one_line_that_asks_through_two_functions_of_the_library_is_judged_for_e
             game.free(alive.pop(game.frame * 7 % len(alive)), "clear()")
 
     report = advise(play(tmp_path / "game.txt", each_frame))
-    (pool,) = [one for one in report["advice"] if one["what"] == "pool"]
-    assert (pool["bytes"], pool["asker"], pool["where"]["line"]) == (32, "std::make_unique<Particle>()", 8)
-    assert pool["evidence"]["lives"] == 20 * FRAMES
+    (pool,) = [one for one in report.advice if one.what == "pool"]
+    assert (pool.bytes, pool.asker, pool.where.line) == (32, "std::make_unique<Particle>()", 8)
+    assert pool.evidence.lives == 20 * FRAMES
     assert any("through std::make_unique<Particle>() come and go" in one for one in text.evidence(report, pool))
 
 
@@ -364,13 +362,13 @@ def test_what_a_library_asks_for_on_its_own_behalf_is_one_sentence(tmp_path):
 
     path = play(tmp_path / "game.txt", each_frame)
     report = advise(path)
-    assert [one["where"]["function"] for one in report["advice"]] == ["shade()"]
+    assert [one.where.function for one in report.advice] == ["shade()"]
     assert text.answer(report).endswith(
         "50 % of the allocator time is inside libGL.so.1, which only its authors can change; --all shows it."
     )
     everything = advise(path, "--all")
-    assert {one["where"]["function"] for one in everything["advice"]} == {"shade()", "render()"}
-    assert not everything["inside"]
+    assert {one.where.function for one in everything.advice} == {"shade()", "render()"}
+    assert not everything.inside
 
 
 def test_the_worst_frame_is_none_of_loading(tmp_path):
@@ -384,7 +382,7 @@ def test_the_worst_frame_is_none_of_loading(tmp_path):
                 game.free(game.allocate(64, "explode()"), "end_frame()")
 
     path = play(tmp_path / "game.txt", each_frame, frames=240)
-    assert 150 * 16_000_000 <= advise(path)["worst_frame_ns"] < 152 * 16_000_000
+    assert 150 * 16_000_000 <= advise(path).worst_frame_ns < 152 * 16_000_000
 
 
 def test_the_headline_names_the_first_rows_of_the_table(tmp_path):
@@ -398,8 +396,8 @@ def test_the_headline_names_the_first_rows_of_the_table(tmp_path):
                     game.free(game.allocate(100, f"seldom_{place}()"), "end_frame()")
 
     report = advise(play(tmp_path / "game.txt", each_frame))
-    first = [text.change(one) for one in report["advice"][:3]]
-    assert [one["id"] for one in report["advice"]] == list(range(1, 10))
+    first = [text.change(one) for one in report.advice[:3]]
+    assert [one.id for one in report.advice] == list(range(1, 10))
     assert all("seldom" in one for one in first)
     assert text.answer(report).endswith(f"{first[0]}, {first[1]} and {first[2]}.")
 
@@ -430,7 +428,7 @@ def test_the_function_that_asks_its_callers_and_where_blocks_are_freed_are_told(
             game.free(waiting.pop(game.frame * 7 % len(waiting)), ("packet_sent()", 33))
 
     report = advise(play(tmp_path / "game.txt", each_frame))
-    (pool,) = report["advice"]
+    (pool,) = report.advice
     said = " ".join(text.evidence(report, pool))
     assert "write() is called at move.cpp:12 (move()) and say.cpp:12 (say()); what it does changes for all" in said
     assert "The blocks are freed at packet_sent.cpp:33 (packet_sent()): change both." in said
@@ -459,8 +457,8 @@ def test_a_member_that_outlives_its_group_makes_it_not_rewindable(tmp_path):
                 game.free(loaded.pop(), "unload()")
 
     site = at(advise(play(tmp_path / "game.txt", each_frame)), "textures()")
-    assert (site["what"], site["near"]) == ("leave", "rewindable")
-    assert site["near_held"]["broken"] == 3
+    assert (site.what, site.near) == ("leave", "rewindable")
+    assert site.near_held.broken == 3
 
 
 def test_blocks_that_a_later_call_of_the_function_frees_have_no_scope(tmp_path):
@@ -474,7 +472,7 @@ def test_blocks_that_a_later_call_of_the_function_frees_have_no_scope(tmp_path):
             game.free(game.allocate(8, ("update()", 7), "other()"), "end_frame()")
 
     site = at(advise(play(tmp_path / "game.txt", each_frame)), "step()")
-    assert site["what"] != "temp_scope" and site["near"] != "temp_scope"
+    assert site.what != "temp_scope" and site.near != "temp_scope"
 
 
 def test_the_caller_decides_where_a_helper_serves_two_lifetimes(tmp_path):
@@ -485,9 +483,9 @@ def test_the_caller_decides_where_a_helper_serves_two_lifetimes(tmp_path):
 
     report = advise(play(tmp_path / "game.txt", each_frame))
     advice = at(report, "label()")
-    assert advice["what"] == "temp"
-    assert [step["function"] for step in advice["contexts"][0]] == ["copy_text()", "label()"]
-    assert at(report, "rename()")["reason"] == "long_lived"
+    assert advice.what == "temp"
+    assert [step.function for step in advice.contexts[0]] == ["copy_text()", "label()"]
+    assert at(report, "rename()").reason == "long_lived"
 
 
 def test_a_line_decides_where_a_function_allocates_for_two_lifetimes(tmp_path):
@@ -497,12 +495,12 @@ def test_a_line_decides_where_a_function_allocates_for_two_lifetimes(tmp_path):
         game.allocate(30 + game.frame, ("load()", 20))
 
     report = advise(play(tmp_path / "game.txt", each_frame))
-    assert [(one["what"], one["where"]["line"]) for one in report["advice"]] == [("temp", 10)]
+    assert [(one.what, one.where.line) for one in report.advice] == [("temp", 10)]
 
 
 def test_a_pool_belongs_into_the_wrapper_of_many_callers(tmp_path):
-    advice = advise(play(tmp_path / "game.txt", pool()))["advice"][0]
-    assert [step["function"] for step in advice["contexts"][0]] == ["particle()"]
+    advice = advise(play(tmp_path / "game.txt", pool())).advice[0]
+    assert [step.function for step in advice.contexts[0]] == ["particle()"]
 
 
 def test_without_marks_scopes_pools_and_reserves_are_advised_and_marks_are_explained(tmp_path):
@@ -516,7 +514,7 @@ def test_without_marks_scopes_pools_and_reserves_are_advised_and_marks_are_expla
 
     path = play(tmp_path / "game.txt", each_frame, marks=False)
     report = advise(path)
-    assert {one["what"] for one in report["advice"]} == {"temp_scope", "pool", "reserve"}
+    assert {one.what for one in report.advice} == {"temp_scope", "pool", "reserve"}
     done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "text")
     assert "by_frame_mark()" in done.stdout
     assert done.stdout.startswith("Allocation takes 0.0")
@@ -533,12 +531,12 @@ def test_what_comes_before_the_first_mark_or_after_the_last_is_no_frame_for_site
     path = game.write()
     sites = json.loads(blockyard("sites", path, "--json").stdout)
     report = advise(path)
-    assert sites["frame_count"] == report["frames"] == FRAMES - 1
-    assert sites["sites"][0]["frames"] == at(report, "shade()")["evidence"]["frames"] == FRAMES - 1
+    assert sites["frame_count"] == report.frames == FRAMES - 1
+    assert sites["sites"][0]["frames"] == at(report, "shade()").evidence.frames == FRAMES - 1
     said = " ".join(blockyard("advise", path, "--no-replay", "-o", tmp_path / "text").stdout.split())
     assert "936 blocks end on their thread in the frame that they began in." in said
-    assert report["worst_frame_ns"] > game_frame_ends(path)[0]
-    assert report["estimated_worst_frame_ns"] == pytest.approx(report["estimated_ns"] * 4 / (400 + 300 + 59 * 4))
+    assert report.worst_frame_ns > game_frame_ends(path)[0]
+    assert report.estimated_worst_frame_ns == pytest.approx(report.estimated_ns * 4 / (400 + 300 + 59 * 4))
 
 
 def game_frame_ends(path: Path) -> list[int]:
@@ -559,7 +557,7 @@ def test_routes_hold_the_blocks_that_keep_the_advice_and_no_others(tmp_path):
     # Each of the 201 buffers has an allocation and five reallocations; the one that outgrows the reserve has no route.
     assert len(blocks) == 201 * 6
     assert {route for _, route in blocks} == {0}
-    assert report["advice"][0]["held"]["broken"] == 1
+    assert report.advice[0].held.broken == 1
 
 
 def test_another_recording_that_contradicts_the_advice_says_by_how_much(tmp_path):
@@ -572,11 +570,11 @@ def test_another_recording_that_contradicts_the_advice_says_by_how_much(tmp_path
 
     other = play(tmp_path / "other.txt", worse)
     report = advise(play(tmp_path / "game.txt", temp), "--on", other)
-    held = report["advice"][0]["on"][0]
-    assert (held["holds"], held["broken"]) == (4 * FRAMES - 6, 6)
-    assert held["counterexamples"][0]["why"] == "is never freed"
-    assert report["on"][0]["precision"] == pytest.approx(1 - 6 / (4 * FRAMES))
-    assert report["on"][0]["baseline"]["broken"] == 6
+    held = report.advice[0].on[0]
+    assert (held.holds, held.broken) == (4 * FRAMES - 6, 6)
+    assert held.counterexamples[0].why == "is never freed"
+    assert report.on[0].precision == pytest.approx(1 - 6 / (4 * FRAMES))
+    assert report.on[0].baseline.broken == 6
 
 
 def test_halves_are_judged_on_each_other_beside_the_baseline(tmp_path):
@@ -590,11 +588,11 @@ def test_halves_are_judged_on_each_other_beside_the_baseline(tmp_path):
         for block in blocks:
             game.free(block, "end_frame()")
 
-    halves = advise(play(tmp_path / "game.txt", each_frame))["halves"]
+    halves = advise(play(tmp_path / "game.txt", each_frame)).halves
     # The first half advises temp, which one block of the second breaks; the second half does not.
-    assert halves["broken"] == 1
-    assert halves["baseline"]["broken"] == 1
-    assert halves["coverage"] > halves["baseline"]["coverage"]
+    assert halves.broken == 1
+    assert halves.baseline.broken == 1
+    assert halves.coverage > halves.baseline.coverage
 
 
 def test_a_half_counts_no_frame_that_began_before_it(tmp_path):
@@ -605,16 +603,16 @@ def test_a_half_counts_no_frame_that_began_before_it(tmp_path):
 
     # The half begins within a frame, and has three whole ones: too few for a temp.
     report = advise(play(tmp_path / "game.txt", each_frame, frames=7))
-    assert at(report, "shade()")["what"] == "temp"
-    assert report["halves"] is None
+    assert at(report, "shade()").what == "temp"
+    assert report.halves is None
 
 
 def test_apply_judges_what_the_user_wants(tmp_path):
     path = play(tmp_path / "game.txt", pool())
-    advice = advise(path, "--apply", "particle=pool")["advice"]
-    assert [(one["what"], one["bytes"], one["held"]["broken"]) for one in advice] == [("pool", 48, 0)]
-    wrong = advise(path, "--apply", "particle()=temp")["advice"][0]
-    assert wrong["what"] == "temp" and wrong["held"]["broken"] > 500
+    advice = advise(path, "--apply", "particle=pool").advice
+    assert [(one.what, one.bytes, one.held.broken) for one in advice] == [("pool", 48, 0)]
+    wrong = advise(path, "--apply", "particle()=temp").advice[0]
+    assert wrong.what == "temp" and wrong.held.broken > 500
 
 
 @pytest.mark.parametrize("name", ["particle", "emitter::particle", "particle(int)"])
@@ -622,8 +620,8 @@ def test_apply_takes_as_much_of_a_functions_name_as_is_needed(tmp_path, name):
     def each_frame(game: Game) -> None:
         game.free(game.allocate(48, "fire()", "app::emitter::particle(int)"), "fire()")
 
-    advice = advise(play(tmp_path / "game.txt", each_frame), "--apply", f"{name}=pool")["advice"]
-    assert [(one["what"], one["bytes"]) for one in advice] == [("pool", 48)]
+    advice = advise(play(tmp_path / "game.txt", each_frame), "--apply", f"{name}=pool").advice
+    assert [(one.what, one.bytes) for one in advice] == [("pool", 48)]
 
 
 @pytest.mark.parametrize(
@@ -708,12 +706,12 @@ def test_a_long_name_keeps_its_function_beside_what_to_do(tmp_path):
 
 def test_of_a_deep_stack_both_ends_are_told(tmp_path):
     report = advise(play(tmp_path / "game.txt", lambda game: game.free(game.allocate(64, "draw()"), "end_frame()")))
-    (change,) = report["advice"]
-    change["contexts"] = [[change["where"] | {"function": f"step_{i}(int)"} for i in range(9)]]
+    (change,) = report.advice
+    change.contexts = [[structs.replace(change.where, function=f"step_{i}(int)") for i in range(9)]]
     assert text.evidence(report, change)[0] == (
         "Allocates: step_0() < step_1() < step_2() < step_3() < 4 more < step_8()."
     )
-    del change["contexts"][0][6:]
+    del change.contexts[0][6:]
     assert text.evidence(report, change)[0].endswith("step_4() < step_5().")
 
 
@@ -728,9 +726,9 @@ def test_where_nothing_is_worth_a_change_it_says_so(tmp_path):
 
 def test_of_sites_to_leave_alone_each_function_is_one_line_and_rare_ones_none(tmp_path):
     report = advise(play(tmp_path / "game.txt", lambda game: game.allocate(10 + 7 * game.frame, "keep_all()")))
-    (site,) = report["leave"]
-    report |= {"leave": [site, site | {"reason": "few"}, site], "left_count": 3, "estimated_ns": 4e9}
-    site["estimate"]["cost_ns"] = 1e9
+    (site,) = report.leave
+    report.leave, report.left_count, report.estimated_ns = [site, structs.replace(site, reason="few"), site], 3, 4e9
+    site.estimate.cost_ns = 1e9
     said = blocks.text(text.said(report))
     assert said.count("keep_all()") == 1 and "(50 % of the time)" in " ".join(said.split())
     assert "1 further site" in said
@@ -746,7 +744,8 @@ def test_a_program_without_names_says_how_to_get_them(tmp_path):
 
 def test_compiled_code_without_names_says_how_to_get_them(tmp_path):
     report = advise(play(tmp_path / "game.txt", lambda game: game.free(game.allocate(64, "draw()"), "end_frame()")))
-    report["advice"][0]["where"] |= {"function": "0x7f1634edf674", "module": "[generated code]"}
+    where = report.advice[0].where
+    where.function, where.module = "0x7f1634edf674", "[generated code]"
     said = " ".join(text.remarks(report))
     assert "a perf map names it" in said and "-dbgsym" not in said
 
@@ -758,7 +757,7 @@ def test_a_block_that_the_calling_call_of_a_recursive_function_frees_has_no_scop
             game.free(block, "update()", ("walk()", 6))
 
     site = at(advise(play(tmp_path / "game.txt", each_frame)), "walk()")
-    assert site["what"] == "temp"
+    assert site.what == "temp"
 
 
 def test_sites_that_take_turns_have_a_scope_each(tmp_path):
@@ -774,5 +773,5 @@ def test_sites_that_take_turns_have_a_scope_each(tmp_path):
             game.free(alive.pop(), "update()", ("serve()", 9))
 
     report = advise(play(tmp_path / "game.txt", each_frame, marks=False))
-    assert [one["what"] for one in report["advice"]] == ["temp_scope"] * 2
-    assert all(one["evidence"]["region_bytes"] < 10_000 for one in report["advice"])
+    assert [one.what for one in report.advice] == ["temp_scope"] * 2
+    assert all(one.evidence.region_bytes < 10_000 for one in report.advice)

@@ -1,5 +1,7 @@
 """The report's page marks the events that a change is about: those whose blocks its routes lead elsewhere."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from played import Game, advise, play, routed
@@ -23,13 +25,13 @@ def several(game: Game) -> None:
 
 def test_each_event_belongs_to_the_change_that_routes_its_block(tmp_path):
     report = advise(play(tmp_path / "game.txt", several))
-    assert len({advice["what"] for advice in report["advice"]}) > 1
+    assert len({advice.what for advice in report.advice}) > 1
     change = changes.of_events(report)
-    assert len(change) == report["events"]
+    assert len(change) == report.events
     expected = dict(routed(report))
-    assert set(expected.values()) == {advice["group"] for advice in report["advice"]}
+    assert set(expected.values()) == {advice.group for advice in report.advice}
     for event, number in enumerate(change):
-        assert (report["advice"][number - 1]["group"] if number else None) == expected.get(event)
+        assert (report.advice[number - 1].group if number else None) == expected.get(event)
     assert np.count_nonzero(change) == len(expected)
 
 
@@ -42,7 +44,7 @@ def test_each_event_belongs_to_the_change_that_routes_its_block(tmp_path):
     ],
 )
 def test_routes_that_are_no_longer_whole_are_refused_in_a_sentence(tmp_path, spoil, sentence):
-    path = advise(play(tmp_path / "game.txt", several))["folder"] / tool.ROUTES
+    path = Path(advise(play(tmp_path / "game.txt", several)).folder) / tool.ROUTES
     path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(UserError, match=sentence):
         routes.by_event(path)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace as Named
 
 import pytest
 
@@ -13,10 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 DOTNET = ROOT / "dotnet" / "build"
 
 
-def advice(what: str, file: str = "game.cpp", **more: object) -> dict:
-    evidence = {"region_bytes": 65536, "threads": 1, "remote_frees": 0}
-    where = {"function": "spawn", "file": file}
-    return {"what": what, "bytes": 4096, "where": where, "contexts": [], "evidence": evidence} | more
+def advice(what: str, file: str = "game.cpp", function: str = "spawn", asker: str = "", **evidence: int) -> Named:
+    """As far as code is made of it."""
+    seen = Named(**{"region_bytes": 65536, "threads": 1, "remote_frees": 0, "copies": 0} | evidence)
+    where = Named(function=function, file=file)
+    return Named(what=what, bytes=4096, where=where, contexts=[], evidence=seen, asker=asker)
 
 
 def compile_body(folder: Path, lines: list[str], compiler: str, *options: str, suffix: str = "cpp") -> None:
@@ -65,19 +67,18 @@ def test_cpp_headers_tell_an_older_standard_what_they_need(tmp_path):
 
 def test_the_language_is_that_of_the_file_or_of_the_names():
     assert code.is_c(advice("pool", "client.c")) and not code.is_c(advice("pool", "client.cc"))
-    nameless = advice("pool", "", contexts=[[{"function": "net_send"}, {"function": "main"}]])
+    nameless = advice("pool", "")
+    nameless.contexts = [[Named(function="net_send"), Named(function="main")]]
     assert code.is_c(nameless)
-    nameless["contexts"][0].append({"function": "app::send(int)"})
+    nameless.contexts[0].append(Named(function="app::send(int)"))
     assert not code.is_c(nameless)
-    only_main = advice("pool", "") | {"where": {"function": "main", "file": ""}}
-    assert not code.is_c(only_main)
+    assert not code.is_c(advice("pool", "", "main"))
 
 
 def test_a_c_pool_of_several_threads_is_no_block_pool_of_one():
-    pool = advice("pool", "client.c")
-    assert "one thread at a time" in code.native(pool)
+    assert "one thread at a time" in code.native(advice("pool", "client.c"))
     for more in ({"threads": 2}, {"remote_frees": 9}):
-        other = pool | {"evidence": pool["evidence"] | more}
+        other = advice("pool", "client.c", **more)
         assert "by_block_pool" not in code.native(other) and 'extern "C"' in code.native(other)
 
 

@@ -3,13 +3,14 @@
 import json
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 from played import Game, advise, blockyard, play, started
 
 from blockyard import terminal
 from blockyard.advise import measure
-from blockyard.advise.measure import Figure, Gain
+from blockyard.advise.document import Advice, Figure, Gain
 from blockyard.report import advice as text
 
 
@@ -32,7 +33,7 @@ def measured(name: str, groups: tuple[int, ...], worst: tuple[float, float, floa
 
 
 @pytest.fixture
-def report(tmp_path) -> dict:
+def report(tmp_path) -> Advice:
     return advise(play(tmp_path / "game.txt", shade))
 
 
@@ -41,7 +42,7 @@ def test_a_gain_beyond_the_intervals_is_the_answer_and_ranks(report):
     alone = [measured("group-0", (0,), (900, 800, 1000), 4800), measured("group-1", (1,), (500, 400, 600), 4000)]
     measure.put(report, [plain, *alone, measured("together", (0, 1), (400, 300, 500), 3000)])
     assert "Two changes take 60 % of the allocator time out of the worst frame (measured" in text.answer(report)
-    assert [(advice["group"], advice["id"]) for advice in report["advice"]] == [(1, 1), (0, 2)]
+    assert [(advice.group, advice.id) for advice in report.advice] == [(1, 1), (0, 2)]
     assert [row.cells[3] for row in text.measured(report).rows if row.name == "together"] == ["300 to 500 ns"]
 
 
@@ -64,7 +65,8 @@ def test_a_loss_beyond_the_intervals_is_not_kept_quiet(report):
     [(8, 3, (None, None)), (100, 50, (45.0, 55.0)), (100, 1, (0.0, 10.0)), (100, 99, (90.0, 100.0))],
 )
 def test_ten_seconds_around_the_worst_frame_are_replayed(duration_s, worst_s, expected):
-    report = {"duration_ns": duration_s * 1e9, "worst_frame_ns": worst_s * 1e9, "estimated_worst_frame_ns": 1}
+    ns = {"duration_ns": duration_s * 1e9, "worst_frame_ns": worst_s * 1e9, "estimated_worst_frame_ns": 1}
+    report = SimpleNamespace(**ns)
     assert measure.stretch(report) == expected
 
 
@@ -108,7 +110,7 @@ def test_frames_of_a_program_that_marks_none_are_those_of_fps(tmp_path):
 
 
 def test_where_no_frame_is_marked_the_whole_replay_is_the_answer(report):
-    report["marked_frames"] = False
+    report.marked_frames = False
     plain = measured("plain", (), (1000, 900, 1100), 5000)
     measure.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 4000)])
     assert " One change takes 20 % of the allocator time out of the whole replay" in text.answer(report)

@@ -1,6 +1,5 @@
 """What changes gain, measured: the variants, their interleaving, ends of frames, and going on after an interruption."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from replay_lab import MS, Journal, Route, write_routes
 
 from blockyard.advise import measure
 from blockyard.campaign import runner
+from blockyard.campaign.facts import RunFacts
 from blockyard.errors import UserError
 
 FRAMES = 40
@@ -55,13 +55,12 @@ def test_each_group_is_measured_alone_and_all_together_beside_the_plain_replay(t
             assert figure is not None and figure.low <= figure.value <= figure.high
         assert one.p99_ns is None  # 117 frames support none
         assert one.p50_ns.value <= one.worst_ns.value
-        json.dumps(one.to_json())
     plain, temp, pool, together = found
     assert plain.routes == ()
-    assert [(one["kind"], one["blocks"]) for one in temp.routes] == [("temp", 4 * FRAMES)]
-    assert [(one["kind"], one["blocks"]) for one in pool.routes] == [("pool", 4 * FRAMES)]
-    assert [one["group"] for one in together.routes] == [3, 5]
-    assert 0 < temp.routes[0]["region_peak_bytes"] <= 16 << 10
+    assert [(one.kind, one.blocks) for one in temp.routes] == [("temp", 4 * FRAMES)]
+    assert [(one.kind, one.blocks) for one in pool.routes] == [("pool", 4 * FRAMES)]
+    assert [one.group for one in together.routes] == [3, 5]
+    assert 0 < temp.routes[0].region_peak_bytes <= 16 << 10
 
 
 def test_frames_of_loading_do_not_count(tmp_path: Path) -> None:
@@ -89,7 +88,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, before: Callable[[int], None]) -> l
     ran: list[str] = []
     real = runner.run_once
 
-    def run_once(request: runner.Request, *arguments: Any, **keywords: Any) -> dict[str, Any]:
+    def run_once(request: runner.Request, *arguments: Any, **keywords: Any) -> RunFacts:
         before(len(ran))
         ran.append(request.run.id)
         return real(request, *arguments, **keywords)
@@ -140,8 +139,8 @@ def test_the_end_of_a_frame_counts_to_the_frame_that_it_ends(tmp_path: Path) -> 
 def test_a_replay_that_fails_is_one_sentence_and_the_rest_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object, **__: object) -> dict[str, Any]:
-        return {"status": "failed", "reason": "it ran out of memory"}
+    def fail(*_: object, **__: object) -> RunFacts:
+        return RunFacts("failed", "it ran out of memory")
 
     with monkeypatch.context() as patch:
         patch.setattr(runner, "run_once", fail)
@@ -159,7 +158,7 @@ def test_a_journal_without_times_is_replayed_at_full_speed_and_has_no_frames(tmp
     routes = write_routes(tmp_path / "routes.byr", journal.events, Route("pool", tuple(events), 64))
     found = measure.measure(journal.write(tmp_path / "a.txt"), routes, (0,), folder=tmp_path / "replays", repeats=1)
     assert [(one.frames, one.p50_ns, one.worst_ns) for one in found] == [(0, None, None)] * 2
-    assert found[1].routes[0]["blocks"] == 40
+    assert found[1].routes[0].blocks == 40
     assert len(list((tmp_path / "replays" / "runs").glob("*/*/max-all/1/run.json"))) == 2
 
 

@@ -9,9 +9,9 @@ import pytest
 from synthetic import FREE, MALLOC, Campaign, rows
 
 from blockyard.analysis import causes, cuts, figures, sections, syscalls
-from blockyard.analysis import facts as facts_of
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import Operation
+from blockyard.campaign.facts import MachineFacts
 from blockyard.errors import UserError
 from blockyard.report.builder import build
 from blockyard.report.options import ReportOptions
@@ -131,7 +131,7 @@ def test_system_calls_are_joined_by_event(campaign: Campaign) -> None:
         campaign,
         [(60, 0, 202, 0, 1, 40_000), (syscalls.OUTSIDE, 0, 28, 1, 7, 9), (30, 0, 9, 0, 1, 5), (30, 0, 28, 0, 3, 5)],
     )
-    trace = syscalls.read(measured(campaign).runs, facts_of.machine({"architecture": "x86_64"}))
+    trace = syscalls.read(measured(campaign).runs, MachineFacts(architecture="x86_64"))
     assert trace.of_event(30) == [("mmap", 1), ("madvise", 3)] and trace.of_event(31) == []
     assert trace.totals() == {"futex": 1, "mmap": 1, "madvise": 3} and trace.outside() == {"madvise": 7}
 

@@ -21,7 +21,7 @@ def graded(tmp_path: Path, pace: str = "1x", **facts: object) -> fidelity.Graded
     campaign = Campaign(tmp_path / "r", ["one"], paces=(pace,))
     campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), pace=pace, **facts)
     section = sections.read(campaign.directory).sections[0]
-    return fidelity.grade(section.measured[0].runs[0], section.pace)
+    return fidelity.grade(section.measured[0].runs[0], section)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def graded(tmp_path: Path, pace: str = "1x", **facts: object) -> fidelity.Graded
         ({"floor_call_ticks": 400}, Grade.POOR, ("timer floor",)),
         ({"busy_cores": 0.1}, Grade.FAIR, ()),
         ({"busy_cores": 0.9}, Grade.POOR, ("busy cores",)),
-        ({"busy_cores": None, "order_inversions": "?", "lateness_ns": 3}, Grade.GOOD, ()),
+        ({"busy_cores": None, "order_inversions": None, "lateness_ns": None}, Grade.GOOD, ()),
     ],
 )
 def test_a_run_is_graded_by_its_worst_subject(
@@ -45,6 +45,19 @@ def test_a_run_is_graded_by_its_worst_subject(
 ) -> None:
     found = graded(tmp_path, **facts)
     assert (found.grade, found.poor) == (grade, poor)
+
+
+@pytest.mark.parametrize("null, poor", [({}, ()), ({"lateness_ns": LATE}, ("late p99",))])
+def test_lateness_that_null_does_not_show_is_the_allocators_own(
+    tmp_path: Path, null: dict[str, object], poor: tuple[str, ...]
+) -> None:
+    campaign = Campaign(tmp_path / "r", ["one", "null"])
+    made = rows([(0, MALLOC, 8, 0, 30, 0)])
+    campaign.run("one", made, lateness_ns=LATE, order_inversions=1)
+    campaign.run("null", made, order_inversions=0, **null)
+    section = sections.read(campaign.directory).sections[0]
+    found = fidelity.worst(section.measured[0], section)
+    assert (found.poor, found.values["inversions"]) == (poor, 1)
 
 
 def test_full_speed_has_no_pace_to_be_graded_by(tmp_path: Path) -> None:

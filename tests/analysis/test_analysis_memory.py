@@ -116,22 +116,6 @@ def test_the_report_has_memory_over_time_and_pareto_as_tables_and_pictures(campa
     assert "given back after the largest fall of live bytes" in result.text
 
 
-def test_nonsense_where_a_number_should_be_is_unknown_and_no_trace(campaign: Campaign) -> None:
-    path = campaign.folder("big") / "run.json"
-    path.write_text(
-        json.dumps(
-            {
-                **json.loads(path.read_text()),
-                "background": 3,
-                "thread_start_ns": "no",
-                "after_last_free": [1],
-                "looking": "yes",
-            }
-        )
-    )
-    assert "big" in build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).text
-
-
 def test_memory_csv_has_all_allocators_at_the_same_times(campaign: Campaign) -> None:
     out = build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).out
     found = pyarrow.csv.read_csv(out / "memory.csv").to_pylist()

@@ -1,5 +1,7 @@
 """Time left: from the journals at first, from the runs that have ended later on."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from blockyard.campaign.estimate import Estimate
@@ -7,8 +9,8 @@ from blockyard.campaign.schedule import Run, schedule
 from blockyard.durations import clock_text
 
 JOURNALS = [
-    {"name": "j", "duration_s": 8.0, "measured_events": 1_000_000},
-    {"name": "k", "duration_s": 2.0, "measured_events": 1000},
+    SimpleNamespace(name="j", duration_s=8.0, measured_events=1_000_000),
+    SimpleNamespace(name="k", duration_s=2.0, measured_events=1000),
 ]
 
 

@@ -286,17 +286,6 @@ def test_what_runs_look_for_and_walk_stays_with_the_campaign(lab: Lab) -> None:
     ]
 
 
-def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
-    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
-    shutil.rmtree(lab.folder / "results/runs/game/null/1x-page/1")
-    path = lab.folder / "results/campaign.json"
-    fields = json.loads(path.read_text())
-    del fields["causes_above_ns"], fields["pollute_bytes"], fields["in_order"], fields["keep_awake"], fields["traced"]
-    path.write_text(json.dumps(fields))
-    lab.replay("--resume")
-    assert lab.command_lines()[1].split("--")[1:] == ["causes-above 0 ", "pollute 0"]
-
-
 def test_traced_runs_come_last_and_lie_in_a_folder_of_their_own(lab: Lab) -> None:
     done = lab.replay(lab.journal("game.txt"), "-a", "null,glibc", "--repeats", 1, "--trace")
     assert done.returncode == 0, done.stderr

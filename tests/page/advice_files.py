@@ -10,8 +10,11 @@ import numpy as np
 import stack_files
 from synthetic import Campaign
 
+from blockyard.advise.document import Evidence
+
 JOURNAL_SHA = "5a" * 32
 _FIGURE = {"value": 0.0, "low": 0.0, "high": 0.0}
+_NONE = dict.fromkeys(Evidence.__struct_fields__, 0)
 
 
 def name_journals(campaign: Campaign) -> None:
@@ -36,7 +39,7 @@ def steps(*nodes: int, line_of_last: bool = True) -> list[dict[str, Any]]:
 def change(what: str, contexts: list[list[dict[str, Any]]], gain: tuple[float, float] | None = None) -> dict[str, Any]:
     """`gain`: the time of a whole replay without the change and with it."""
     where = contexts[0][-1]
-    broken = {"bytes": 64, "time_ns": 1_500_000_000, "why": "outlives its frame"}
+    broken = {"event": 1, "bytes": 64, "time_ns": 1_500_000_000, "freed_ns": None, "why": "outlives its frame"}
     return {
         "id": 0,
         "what": what,
@@ -48,20 +51,8 @@ def change(what: str, contexts: list[list[dict[str, Any]]], gain: tuple[float, f
         "size": 0,
         "callers": {"all": 0, "places": []},
         "freed_at": {"all": 0, "places": []},
-        "evidence": {
-            "lives": 12_345,
-            "blocks": 12_345,
-            "frames": 60,
-            "frames_crossed": 0,
-            "remote_frees": 0,
-            "threads": 1,
-            "other_sizes": 0,
-            "reallocations": 0,
-            "peak_blocks": 7,
-            "region_bytes": 4096,
-            "periods": 60,
-        },
-        "held": {"holds": 12_344, "broken": 1, "counterexamples": [broken]},
+        "evidence": {**_NONE, "lives": 12_345, "frames": 60, "threads": 1, "peak_blocks": 7, "region_bytes": 4096},
+        "held": {"holds": 12_344, "broken": 1, "undecided": 0, "counterexamples": [broken]},
         "estimate": {"cost_ns": 3e6, "saved_ns": 2e6, "worst_frame_saved_ns": 1e5},
         "on": [],
         "gain": gain and measured(gain[1]),
@@ -70,6 +61,9 @@ def change(what: str, contexts: list[list[dict[str, Any]]], gain: tuple[float, f
 
 def measured(total_ns: float) -> dict[str, Any]:
     return {
+        "name": "plain",
+        "groups": [],
+        "frames": 60,
         "p50_ns": None,
         "p99_ns": None,
         "worst_ns": None,
@@ -95,7 +89,7 @@ def write(
     plain = measured(10e6)
     report = {
         "journal": "game.byj",
-        "request": {"journal": "/there/game.byj", "sha256": [sha256], "on": [], "apply": [], "fps": 60},
+        "request": {"journal": "/there/game.byj", "sha256": [sha256], "on": [], "apply": [], "all": False, "fps": 60},
         "advice": changes,
         "leave": [],
         "inside": [],
@@ -106,7 +100,12 @@ def write(
         "has_names": True,
         "marked_frames": True,
         "frames": 60,
-        "fps": 60,
+        "program": "",
+        "allocator": "",
+        "events": events,
+        "allocations": 0,
+        "sites": len(changes),
+        "halves": None,
         "duration_ns": 6_000_000_000,
         "estimated_ns": 10e6,
         "estimated_worst_frame_ns": 1e6,

@@ -143,6 +143,7 @@ def test_time_is_that_of_the_allocator_the_operation_and_the_view(
     name, nodes = ("clear(Level&)", (CLEAR,)) if operation == "free" else ("label(int)", (LABEL, TEXT_OF_LABEL))
     assert shown[name] == pytest.approx(value[chosen & np.isin(leaves, nodes)].sum(), rel=0.011 + 0.005)
     assert f"of {operation} of jemalloc, {view}" in text(tab, "flame-words")
+    assert "timed calls added up." in text(tab, "flame-words")
 
 
 def test_time_over_budget_is_what_frames_took_beyond_a_hundredth_of_their_time(tmp_path: Path, tab: Page) -> None:
@@ -165,6 +166,18 @@ def test_time_over_budget_is_what_frames_took_beyond_a_hundredth_of_their_time(t
     assert "beyond 1.00 % of a 60 Hz frame (167 us)" in text(tab, "flame-words")
     tab.open(page_of(campaign), "#by=over&s=0.3-0.4")
     assert "take no more than 1.00 %" in text(tab, "flame-words")
+
+
+def test_beside_timed_calls_stands_what_all_take_without_a_clock(tmp_path: Path, tab: Page) -> None:
+    campaign = Campaign(tmp_path / "results", ["one", "null"], totals=True)
+    made = rows_of([(event, 0, 100, event * 1_000_000, 210, 0) for event in range(40)])
+    for name, ns in (("one", 2_000_000), ("null", 500_000)):
+        campaign.run(name, made)
+        campaign.bursts(name, [(39, 0, ns)])
+    campaign.events(np.full(40, NO_EVENT))
+    stack_files.write(campaign.directory / "runs" / "game", np.full(40, LABEL))
+    tab.open(page_of(campaign), "#of=one&by=time")
+    assert "without a clock around each, all calls of a run take 1.50 ms" in text(tab, "flame-words")
 
 
 def test_bytes_alive_are_those_at_the_cursor(tab: Page, page: Path, campaign: Campaign, leaves: np.ndarray) -> None:

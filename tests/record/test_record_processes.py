@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from recorded import command, environment, program, read, record, recording, started
 
@@ -156,7 +157,8 @@ def test_processes_are_counted_also_when_their_numbers_come_round(tmp_path):
         "clock": "cycles",
     }
     request = recording_module.Request(["seq"], tmp_path / "x.byj")
-    said = "\n".join(recording_summary.describe(recording_module.Outcome(request, 0, summary)))
+    found = msgspec.convert(summary, recording_module.Summary)
+    said = "\n".join(recording_summary.describe(recording_module.Outcome(request, 0, found)))
     assert "5 journals of 5 processes" in said
 
 

@@ -15,11 +15,12 @@ import numpy as np
 from synthetic import FREE
 
 from blockyard.analysis import compare, cuts, figures, gate, passes, sections
-from blockyard.analysis import facts as facts_of
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import Operation, Part, View
 from blockyard.analysis.pairing import Pair, Pairing, Twins
 from blockyard.analysis.sections import AllocatorRuns, Run, Section
+from blockyard.campaign.document import Journal
+from blockyard.campaign.facts import Looking, RunFacts
 from blockyard.campaign.run_options import RunOptions
 
 STORED = Path(__file__).parent / "gate-repeats.npz"
@@ -29,6 +30,11 @@ _KEPT = 0.011
 _SLOW_OFTEN = 0.4
 """An event whose least over five repeats and more is among the slowest thousandth is slow in this share of all runs."""
 _MOST_STEPS = 65_535
+
+
+JOURNAL = Journal(
+    name="cut", path="", sha256="", from_s=None, to_s=None, events=0, measured_events=0, peak_bytes=0, duration_s=0.0
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +68,7 @@ class Repeats:
         self, base: Sequence[int], new: Sequence[int], slower: dict[tuple[str, Operation], float] | None = None
     ) -> compare.Measurements:
         """Two campaigns of these rounds; in NEW some allocators' operations are `slower` by a factor."""
-        section = Section("cut", "1x", "page", RunOptions(), {}, Path(), ())
+        section = Section("cut", "1x", "page", RunOptions(), JOURNAL, Path(), ())
         members = []
         for name in self.allocators:
             factors = tuple((slower or {}).get((name, operation), 1.0) for operation in OPERATIONS)
@@ -97,7 +103,7 @@ class _Digest:
 
 @lru_cache(maxsize=16)  # a pair is compared once as it is and once with each allocator slower
 def _figures(repeats: Repeats, name: str, rounds: tuple[int, ...], factors: tuple[float, ...]) -> AllocatorFigures:
-    facts = facts_of.run({"status": "ok", "ticks_per_ns": 1 / repeats.step_ns, "looking": {"source": "perf"}})
+    facts = RunFacts("ok", ticks_per_ns=1 / repeats.step_ns, looking=Looking(source="perf"))
     runs = tuple(Run(Path(), place, facts) for place in range(1, len(rounds) + 1))
     allocator = AllocatorRuns(name, name, "defaults", "1.0", runs, (), (), (), False, False, (0.0, 0.0))
     kept = {

@@ -169,9 +169,11 @@ def test_rows_that_were_tampered_with_are_refused_by_name(campaign: Campaign, re
     [
         ("campaign.json", "{", "campaign.json is not a campaign's plan"),
         ("campaign.json", "[]", "campaign.json is not a campaign's plan"),
-        ("machine.json", "}{", "machine.json is not valid JSON"),
-        ("runs/game/quick/1x-page/1/run.json", '{"status": "o', "1/run.json is not valid JSON"),
-        ("runs/game/quick/1x-page/1/run.json", "{}", "does not say whether the run succeeded"),
+        ("machine.json", "}{", "machine.json is missing or damaged"),
+        ("runs/game/quick/1x-page/1/run.json", '{"status": "o', "1/run.json is damaged"),
+        ("runs/game/quick/1x-page/1/run.json", "{}", "1/run.json is damaged"),
+        ("runs/game/quick/1x-page/1/run.json", '{"status": "ok", "wall_ns": NaN}', "1/run.json is damaged"),
+        ("runs/game/quick/1x-page/1/run.json", '{"status": "ok", "background": 3}', "1/run.json is damaged"),
         ("runs/game/quick/1x-page/1/run.json", '{"status": "ok"}', "has no usable 'ticks_per_ns'"),
         ("runs/game/frames.npy", "no array", "frames.npy is not a frame file"),
     ],
@@ -181,16 +183,6 @@ def test_damaged_documents_are_refused_by_name(
 ) -> None:
     (campaign.directory / name).write_text(text)
     assert sentence in refusal(report("results", *QUICK))
-
-
-@pytest.mark.parametrize("value", [10**400, float("nan"), float("inf")], ids=["huge", "nan", "infinite"])
-def test_a_number_that_is_none_counts_as_not_written(campaign: Campaign, report: Report, value: float) -> None:
-    path = campaign.folder("slow", 1) / "run.json"
-    facts = json.loads(path.read_text())
-    path.write_text(json.dumps({**facts, "clock_step_ticks": value, "cpu_ns": value, "peak_resident_bytes": value}))
-    assert report("results", *QUICK).returncode == 0
-    path.write_text(json.dumps({**facts, "ticks_per_ns": value}))
-    assert "1/run.json has no usable 'ticks_per_ns'" in refusal(report("results", *QUICK))
 
 
 def test_a_plan_that_does_not_say_why_an_allocator_is_missing_is_refused(campaign: Campaign, report: Report) -> None:

@@ -9,7 +9,6 @@ crashes there is to be run all the same, and its runs fail: `crashed` says so be
 import dataclasses
 import difflib
 import functools
-import json
 import os
 import platform
 import re
@@ -22,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from blockyard import native
 from blockyard.errors import UserError
@@ -240,6 +241,11 @@ def _foreign(word: str, known: Mapping[str, Allocator]) -> tuple[Choice, Allocat
     return dataclasses.replace(allocator.choice(), foreign=path), allocator
 
 
+class _Probed(msgspec.Struct, frozen=True):
+    version: str
+    flags: frozenset[str]
+
+
 def _probed(choice: Choice, allocator: Allocator) -> Choice:
     libraries = allocator.libraries
     adapter = native.find(allocator.adapter)
@@ -317,8 +323,8 @@ def _probe(plan: Choice, allocator: Allocator, library: Library | None) -> Choic
         if library is not None and library.package:
             reason += f" (package {library.package})"
         return missing(reason)
-    facts = json.loads(done.stdout)
-    return dataclasses.replace(found, version=facts["version"], flags=frozenset(facts["flags"]))
+    facts = native.decoded(PROBE, done.stdout, _Probed)
+    return dataclasses.replace(found, version=facts.version, flags=facts.flags)
 
 
 def _not_built(name: str) -> str:

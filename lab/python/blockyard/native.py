@@ -6,12 +6,15 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from blockyard.errors import UserError
 
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[2]
+_Kind = TypeVar("_Kind")
 
 
 def checkout() -> Path | None:
@@ -113,6 +116,14 @@ def call(
     if process.returncode != 0:
         raise UserError(sentence(program, process.returncode, messages))
     return output
+
+
+def decoded(program: str, text: str, kind: type[_Kind]) -> _Kind:
+    """What a native program printed as JSON. Members that `kind` does not have are left out."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise UserError(f"{program} said nothing usable ({error}); is it of this version?") from None
 
 
 def sentence(program: str, code: int, messages: list[str]) -> str:

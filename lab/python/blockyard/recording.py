@@ -1,7 +1,6 @@
 """Runs a program under the recorder: starts the collector, preloads the library, hands signals on."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -11,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from blockyard import child, native, preload, terminal
 from blockyard.errors import UserError
@@ -44,15 +44,72 @@ class Request:
     children: str | None = None  # "no", or the file name of the programs to record beside the first; None: all
 
 
+class Journal(msgspec.Struct):
+    """One that was written. `preamble`: blocks that a forked child found alive; `error`: why it is incomplete."""
+
+    path: str
+    events: int
+    preamble: int
+    allocations: int
+    frees: int
+    reallocates: int
+    frames: int
+    threads: int
+    bytes: int
+    seconds: float
+    error: str
+
+
+class Image(msgspec.Struct):
+    """A program in a process. One that still runs has no journals yet but a path; `silent`: nothing is in it so far."""
+
+    pid: int
+    program: str
+    running: bool
+    path: str = ""
+    silent: bool = False
+    process: int = 0
+    unseen: list[str] = []
+    journals: list[Journal] = []
+    stacks_verified: int = 0
+    stacks_differing: int = 0
+    stacks_ended_by_us: int = 0
+    stacks_ended_by_them: int = 0
+    waits: int = 0
+    waited_ms: float = 0.0
+    threads_left: int = 0
+    threads_refused: int = 0
+    unknown_frees: int = 0
+    missed_frees: int = 0
+
+
+class Unseen(msgspec.Struct):
+    """A program that began without the recorder."""
+
+    program: str
+
+
+class Summary(msgspec.Struct):
+    """The collector's."""
+
+    images: list[Image]
+    unseen: list[Unseen]
+    clock: str
+
+
 @dataclass
 class Outcome:
     """What came of it: the program's exit code and the collector's summary."""
 
     request: Request
     exit_code: int
-    summary: dict[str, Any]
+    summary: Summary
     notes: list[str] = field(default_factory=list)
     was_quit: bool = False  # the program was ended because its window had closed
+
+    @property
+    def journals(self) -> list[tuple[Image, Journal]]:
+        return [(image, journal) for image in self.summary.images for journal in image.journals]
 
 
 def run(request: Request) -> Outcome:
@@ -77,7 +134,8 @@ def run(request: Request) -> Outcome:
         line = collector.stdout.readline()
         if not line:
             raise UserError("the recorder's collector ended early; what it had written is readable")
-        outcome = Outcome(request, exit_code, _with_paths(json.loads(line)), was_quit=ending.was_quit)
+        summary = native.decoded("blockyard-collect", line, Summary)
+        outcome = Outcome(request, exit_code, _with_paths(summary), was_quit=ending.was_quit)
         if request.names and request.stack_depth:
             outcome.notes += _name_stacks(outcome, folder)
     return outcome
@@ -167,32 +225,27 @@ def _say(what: str) -> None:
         print(f"blockyard: {what}", file=sys.stderr)
 
 
-def _with_paths(summary: dict[str, Any]) -> dict[str, Any]:
+def _with_paths(summary: Summary) -> Summary:
     """The collector writes each byte of a path as a character, because a path need not be text."""
-    for image in summary["images"]:
-        for holder in (image, *image.get("journals", [])):
-            if "path" in holder:
-                holder["path"] = os.fsdecode(holder["path"].encode("latin-1"))
-    for program in summary["unseen"]:
-        program["program"] = os.fsdecode(program["program"].encode("latin-1"))
+    for image in summary.images:
+        for holder in (image, *image.journals):
+            holder.path = os.fsdecode(holder.path.encode("latin-1"))
+    for one in summary.unseen:
+        one.program = os.fsdecode(one.program.encode("latin-1"))
     return summary
 
 
 def _name_stacks(outcome: Outcome, folder: Path) -> list[str]:
     """Stores functions and lines in every journal that is complete. Returns what went wrong, in sentences."""
-    journals = [
-        journal["path"]
-        for image in outcome.summary["images"]
-        for journal in image.get("journals", [])
-        if not journal["error"] and journal["events"]
-    ]
+    journals = [journal.path for _, journal in outcome.journals if not journal.error and journal.events]
     if not journals:
         return []
     listed = folder / "journals"
     listed.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in journals))
     try:
         with _telling() as tell:
-            failures = json.loads(native.call("blockyard-names", ["--list", listed], on_progress=tell))
+            text = native.call("blockyard-names", ["--list", listed], on_progress=tell)
+            failures = native.decoded("blockyard-names", text, list[str])
     except UserError as error:
         failures = [str(error)]
     return [f"call stacks are without names: {failure}" for failure in failures]

@@ -199,9 +199,11 @@ def _two_programs(before: Listing, after: Listing, changes: list[Change]) -> str
     )
     named = before.has_names and after.has_names
     if names[0] != names[1]:
-        return f"These are recordings of two programs, {names[0]} and {names[1]}."
+        known = [name or "one that is not named" for name in names]
+        return f"These are recordings of two programs, {known[0]} and {known[1]}."
     if named and common < _LEAST_COMMON * least:
-        return f"These recordings of {names[0]} have hardly a site in common: they may be of two programs."
+        of = f" of {names[0]}" if names[0] else ""
+        return f"These recordings{of} have hardly a site in common: they may be of two programs."
     return ""
 
 

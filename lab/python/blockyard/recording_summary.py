@@ -5,36 +5,35 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from blockyard import preload
 from blockyard.counted import counted
 from blockyard.durations import duration
-from blockyard.recording import OTHERWISE, RECORDER, Outcome
+from blockyard.recording import OTHERWISE, RECORDER, Image, Journal, Outcome
 
 # Up to this many journals are described one by one; of more, the largest have a line each.
 _MOST_DESCRIBED = 3
 _MOST_LISTED = 8
 _MOST_SENTENCES = 4
 
-_Pair = tuple[dict[str, Any], dict[str, Any]]
+_Pair = tuple[Image, Journal]
 """A process image and one of its journals."""
 
 
 def complete_journals(outcome: Outcome) -> int:
     """How many journals were written to their end."""
-    return sum(not journal["error"] for _, journal in _journals(outcome))
+    return sum(not journal.error for _, journal in outcome.journals)
 
 
 def incomplete_journals(outcome: Outcome) -> int:
     """How many could not be written to their end: the disk was full, most likely."""
-    return sum(bool(journal["error"]) for _, journal in _journals(outcome))
+    return sum(bool(journal.error) for _, journal in outcome.journals)
 
 
 def describe(outcome: Outcome) -> Iterator[str]:
     """The summary, line by line."""
-    images = outcome.summary["images"]
-    journals = _journals(outcome)
+    images = outcome.summary.images
+    journals = outcome.journals
     yield ""
     if not images:
         yield (
@@ -43,13 +42,13 @@ def describe(outcome: Outcome) -> Iterator[str]:
             "a program that does"
         )
         return
-    if not journals and not any(image["running"] for image in images):
+    if not journals and not any(image.running for image in images):
         yield "blockyard: nothing was recorded: the program ended before a window opened"
         return
     # The program itself first, then whatever recorded most; what recorded nothing is only counted.
     own = str(outcome.request.output.absolute())
-    notable = [pair for pair in journals if pair[1]["events"] or pair[1]["error"] or pair[1]["path"] == own]
-    notable.sort(key=lambda pair: (pair[1]["path"] != own, -_recorded(pair[1])))
+    notable = [pair for pair in journals if pair[1].events or pair[1].error or pair[1].path == own]
+    notable.sort(key=lambda pair: (pair[1].path != own, -_recorded(pair[1])))
     if len(notable) <= _MOST_DESCRIBED:
         for image, journal in notable:
             yield from _describe_journal(image, journal)
@@ -58,16 +57,14 @@ def describe(outcome: Outcome) -> Iterator[str]:
     else:
         yield from _list_journals(outcome, journals, notable)
     for image in images:
-        if image.get("silent"):
-            yield (
-                f"  process {image['pid']} still runs and has recorded nothing yet; its journal will be {image['path']}"
-            )
-        elif image["running"]:
-            yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
+        if image.silent:
+            yield (f"  process {image.pid} still runs and has recorded nothing yet; its journal will be {image.path}")
+        elif image.running:
+            yield f"  process {image.pid} still runs; its journal goes on: {image.path}"
     yield from _describe_trouble(outcome, journals)
-    if verified := sum(image.get("stacks_verified", 0) for image in images):
+    if verified := sum(image.stacks_verified for image in images):
         differing, by_us, by_them = (
-            sum(image.get(f"stacks_{key}", 0) for image in images)
+            sum(getattr(image, f"stacks_{key}") for image in images)
             for key in ("differing", "ended_by_us", "ended_by_them")
         )
         yield (
@@ -77,18 +74,14 @@ def describe(outcome: Outcome) -> Iterator[str]:
     yield from _describe_unseen(outcome, notable)
     for note in outcome.notes:
         yield f"  {note}"
-    complete = [journal for _, journal in journals if not journal["error"]]
+    complete = [journal for _, journal in journals if not journal.error]
     if complete:
-        yield f"next: blockyard info {shlex.quote(max(complete, key=_recorded)['path'])}"
+        yield f"next: blockyard info {shlex.quote(max(complete, key=_recorded).path)}"
 
 
-def _journals(outcome: Outcome) -> list[_Pair]:
-    return [(image, journal) for image in outcome.summary["images"] for journal in image.get("journals", [])]
-
-
-def _recorded(journal: dict[str, Any]) -> int:
+def _recorded(journal: Journal) -> int:
     """Events that this process brought about: what a forked child found alive is its preamble."""
-    return journal["events"] - journal["preamble"]
+    return journal.events - journal.preamble
 
 
 def _pattern(outcome: Outcome) -> str:
@@ -96,57 +89,57 @@ def _pattern(outcome: Outcome) -> str:
     return f"{output.stem}.PID{output.suffix}"
 
 
-def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterator[str]:
-    if journal["error"]:
-        yield f"  {journal['path']}: incomplete: {journal['error']}"
+def _describe_journal(image: Image, journal: Journal) -> Iterator[str]:
+    if journal.error:
+        yield f"  {journal.path}: incomplete: {journal.error}"
         return
-    events = journal["events"]
-    each = f", {journal['bytes'] / events:.2f} bytes each" if events else ""
-    yield f"  {journal['path']}: {_program(image)}, {events:,} events in {duration(journal['seconds'] * 1e9)}{each}"
+    events = journal.events
+    each = f", {journal.bytes / events:.2f} bytes each" if events else ""
+    yield f"  {journal.path}: {_program(image)}, {events:,} events in {duration(journal.seconds * 1e9)}{each}"
     yield (
-        f"    {counted(journal['allocations'], 'allocation')}, {counted(journal['frees'], 'free')}"
-        + (f" ({counted(journal['reallocates'], 'realloc')} in both)" if journal["reallocates"] else "")
-        + f", {counted(journal['threads'], 'thread')}, {counted(journal['frames'], 'frame mark')}"
-        + (f", {counted(journal['preamble'], 'block')} alive at the start" if journal["preamble"] else "")
+        f"    {counted(journal.allocations, 'allocation')}, {counted(journal.frees, 'free')}"
+        + (f" ({counted(journal.reallocates, 'realloc')} in both)" if journal.reallocates else "")
+        + f", {counted(journal.threads, 'thread')}, {counted(journal.frames, 'frame mark')}"
+        + (f", {counted(journal.preamble, 'block')} alive at the start" if journal.preamble else "")
     )
 
 
 def _list_journals(outcome: Outcome, journals: list[_Pair], notable: list[_Pair]) -> Iterator[str]:
     """One line each for the program's own journal and the largest of the others."""
-    events = sum(journal["events"] for _, journal in journals)
+    events = sum(journal.events for _, journal in journals)
     folder = outcome.request.output.absolute().parent
-    processes = len({image["process"] for image, _ in journals})
+    processes = len({image.process for image, _ in journals})
     yield f"  {len(journals)} journals of {counted(processes, 'process')} with {events:,} events in {folder}"
     shown = notable[:_MOST_LISTED]
     name_width = max(len(_name(journal, folder)) for _, journal in shown)
     for image, journal in shown:
-        what = f"incomplete: {journal['error']}" if journal["error"] else _program(image)
-        marks = f", {counted(journal['frames'], 'frame mark')}" if journal["frames"] else ""
+        what = f"incomplete: {journal.error}" if journal.error else _program(image)
+        marks = f", {counted(journal.frames, 'frame mark')}" if journal.frames else ""
         name = f"{_name(journal, folder):<{name_width}}"
-        yield f"  {journal['events']:>13,} events  {name}  {what}{marks}"
+        yield f"  {journal.events:>13,} events  {name}  {what}{marks}"
     if rest := len(notable) - len(shown):
         yield f"  and {rest} smaller ones, {_pattern(outcome)}"
     if empty := len(journals) - len(notable):
         yield f"  and {empty} without an event"
 
 
-def _name(journal: dict[str, Any], folder: Path) -> str:
-    path = Path(journal["path"])
+def _name(journal: Journal, folder: Path) -> str:
+    path = Path(journal.path)
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
 
 
-def _program(image: dict[str, Any]) -> str:
-    return Path(image["program"]).name or f"process {image['pid']}"
+def _program(image: Image) -> str:
+    return Path(image.program).name or f"process {image.pid}"
 
 
 def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
-    images = outcome.summary["images"]
+    images = outcome.summary.images
 
-    def total(name: str) -> Any:
-        return sum(image.get(name, 0) for image in images)
+    def total(name: str) -> float:
+        return sum(getattr(image, name) for image in images)
 
     symbol = outcome.request.frame_symbol
-    if symbol and journals and not any(journal["frames"] for _, journal in journals):
+    if symbol and journals and not any(journal.frames for _, journal in journals):
         yield (
             f"  no frame was marked: {symbol} was never called through the dynamic linker; check its spelling, and "
             "with 'nm -D' that the program or a library exports it"
@@ -176,20 +169,18 @@ def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
             f"  {_were(total('unknown_frees'), 'free')} left out: of a block from before the recording, or a second "
             "time"
         )
-    if outcome.summary["clock"] != "cycles":
+    if outcome.summary.clock != "cycles":
         yield "  the cycle counter can't be trusted here: CLOCK_MONOTONIC was used, which costs more for each event"
 
 
 def _describe_unseen(outcome: Outcome, notable: list[_Pair]) -> Iterator[str]:
     """What went past the recorder: nobody should take what was recorded for all there was."""
-    sentences = dict.fromkeys(
-        sentence for image, journal in notable if not journal["error"] for sentence in image.get("unseen", [])
-    )
+    sentences = dict.fromkeys(sentence for image, journal in notable if not journal.error for sentence in image.unseen)
     for sentence in list(sentences)[:_MOST_SENTENCES]:
         yield f"  {sentence}"
     if (rest := len(sentences) - _MOST_SENTENCES) > 0:
         yield f"  and {counted(rest, 'sentence')} more like these: 'blockyard info' says each journal's"
-    lost = Counter(program["program"] for program in outcome.summary["unseen"])
+    lost = Counter(program.program for program in outcome.summary.unseen)
     for program, times in lost.most_common(_MOST_SENTENCES):
         # Only the program itself knows in which folder another path begins.
         why = preload.unfit(Path(program), RECORDER, OTHERWISE) if os.path.isabs(program) else None

@@ -79,7 +79,7 @@ class Listing(msgspec.Struct, frozen=True):
 def listing(journal: Path, given: Mapping[str, Any]) -> tuple[Listing, str]:
     """The journal's sites, by these options of the native program; and as the JSON that it printed."""
     text = call(["list", journal, *native.arguments(given)])
-    return msgspec.json.decode(text, type=Listing), text
+    return native.decoded("blockyard-sites", text, Listing), text
 
 
 def name(site: Site | Function) -> str:

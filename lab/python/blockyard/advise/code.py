@@ -5,7 +5,8 @@
 
 import re
 from string import Template
-from typing import Any
+
+from blockyard.advise.document import Change
 
 _CPP = {
     "temp": """\
@@ -149,39 +150,39 @@ buffer.Clear();                            // instead of a new one""",
 }
 
 
-def cpp(advice: dict[str, Any]) -> str:
+def cpp(advice: Change) -> str:
     """Lines for a function's body, below the headers that they need. C++20."""
-    if advice["what"] == "pool" and (name := container(advice.get("asker", ""))):
+    if advice.what == "pool" and (name := container(advice.asker)):
         header = name.removeprefix("multi")
         return _NODES.substitute(header=header, container=_CONTAINERS[name])
-    copied = advice["what"] == "reserve" and advice["evidence"].get("copies")
-    return _filled(_CPP["reserve, copied" if copied else advice["what"]], advice)
+    copied = advice.what == "reserve" and advice.evidence.copies
+    return _filled(_CPP["reserve, copied" if copied else advice.what], advice)
 
 
-def native(advice: dict[str, Any]) -> str:
+def native(advice: Change) -> str:
     """For the language of the function to change."""
     return c(advice) if is_c(advice) else cpp(advice)
 
 
-def is_c(advice: dict[str, Any]) -> bool:
+def is_c(advice: Change) -> bool:
     """By its file; of a function without one by names, which in C have no parameters. main() has none in C++ either."""
-    file = advice["where"]["file"]
+    file = advice.where.file
     if file:
         return file.endswith(".c")
-    names = {step["function"] for context in advice["contexts"] for step in context} | {advice["where"]["function"]}
+    names = {step.function for context in advice.contexts for step in context} | {advice.where.function}
     return bool(names - {"main"}) and all(re.fullmatch(r"\w+", name) for name in names)
 
 
-def c(advice: dict[str, Any]) -> str:
+def c(advice: Change) -> str:
     """C, which C++ before C++20 takes as well."""
-    seen = advice["evidence"]
-    if advice["what"] == "pool" and (seen["threads"] > 1 or seen["remote_frees"]):
+    seen = advice.evidence
+    if advice.what == "pool" and (seen.threads > 1 or seen.remote_frees):
         return _filled(_THREADS, advice)
-    return _filled(_C[advice["what"]], advice)
+    return _filled(_C[advice.what], advice)
 
 
-def csharp(advice: dict[str, Any]) -> str:
-    return _filled(_CSHARP[advice["what"]], advice)
+def csharp(advice: Change) -> str:
+    return _filled(_CSHARP[advice.what], advice)
 
 
 def container(asker: str) -> str:
@@ -191,5 +192,5 @@ def container(asker: str) -> str:
     return found if found in _CONTAINERS else ""
 
 
-def _filled(template: str, advice: dict[str, Any]) -> str:
-    return Template(template).substitute(bytes=advice["bytes"], region=advice["evidence"]["region_bytes"])
+def _filled(template: str, advice: Change) -> str:
+    return Template(template).substitute(bytes=advice.bytes, region=advice.evidence.region_bytes)

@@ -5,22 +5,22 @@ them. Repeats are interleaved: plain, each group, all; then in reverse. A folder
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from blockyard import __version__, allocators, terminal
 from blockyard.advise import tool
+from blockyard.advise.document import Advice, Figure, Gain, Measured
 from blockyard.allocators import Choice
 from blockyard.analysis import cuts, figures, frames, noise, sections
 from blockyard.analysis.latency import P50, P99
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.analysis.totals import Untimed
 from blockyard.campaign import document, machine, prepare, runner
-from blockyard.campaign.document import Campaign
+from blockyard.campaign.document import Allocator, Campaign, PlanFacts
 from blockyard.campaign.estimate import Estimate
 from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.run_options import RunOptions
@@ -40,63 +40,27 @@ _FIGURES = ("p50_ns", "p99_ns", "worst_ns", "total_ns", "slow_calls", "peak_byte
 Progress = Callable[[float, str], None]
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure and its interval: wide enough that a wrong claim among all of these has a chance of 5 %."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Gain:
-    """What one variant measured. `groups` are those rerouted; none for the journal as it is. A percentile that the
-    frames do not support is None, as are all three where there are no frames."""
-
-    name: str
-    groups: tuple[int, ...]
-    frames: int
-    """Of one repeat."""
-    p50_ns: Figure | None
-    """Allocator time per frame, of all repeats: calls, touches and the ends of frames on the thread that marks them."""
-    p99_ns: Figure | None
-    worst_ns: Figure | None
-    """The median over repeats of each one's worst frame."""
-    total_ns: Figure
-    """Allocator time of a whole replay, of all threads; this and what follows are medians over repeats."""
-    slow_calls: Figure
-    """Events of 10 us and more, touches included."""
-    peak_bytes: Figure
-    """Resident memory, without the lab's own."""
-    routes: tuple[dict[str, Any], ...]
-    """Of the first repeat, as in run.json, those that had a block: memory of the region, overflow, blocks refused."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
 ASSUMED = "glibc"
 REPEATS = 5
 _MOST_S = 10.0
 """A longer stretch tells little more of the same frames, and each change costs as many seconds five times."""
 
 
-def add(report: dict[str, Any], folder: Path, top: int) -> None:
-    """Fills report["measured"] and the gain of each measured change, and ranks by what was measured."""
-    chosen = report["advice"][:top]
+def add(report: Advice, folder: Path, top: int) -> None:
+    """Fills in what was measured and the gain of each measured change, and ranks by what was measured."""
+    chosen = report.advice[:top]
     from_s, to_s = stretch(report)
-    own = allocator(report.get("allocator", ""))
+    own = allocator(report.allocator)
     with terminal.reading_bar() as tell:
         gains = measure(
-            Path(report["request"]["journal"]),
+            Path(report.request.journal),
             folder / tool.ROUTES,
-            [advice["group"] for advice in chosen],
+            [advice.group for advice in chosen],
             folder=folder / tool.REPLAYS,
             allocator=own,
             repeats=REPEATS,
             stretch=(from_s, to_s),
-            fps=None if report["marked_frames"] else report["fps"],
+            fps=None if report.marked_frames else report.request.fps,
             progress=tell,
         )
     put(report, gains, (from_s, to_s), own)
@@ -111,39 +75,28 @@ def allocator(library: str) -> str:
     return own if choice.missing is None else ASSUMED
 
 
-def stretch(report: dict[str, Any]) -> tuple[float | None, float | None]:
+def stretch(report: Advice) -> tuple[float | None, float | None]:
     """All of a short journal; of a long one what surrounds the worst frame, or its middle."""
-    whole_s = report["duration_ns"] / 1e9
+    whole_s = report.duration_ns / 1e9
     if whole_s <= _MOST_S:
         return None, None
-    middle_s = report["worst_frame_ns"] / 1e9 if report["estimated_worst_frame_ns"] else whole_s / 2
+    middle_s = report.worst_frame_ns / 1e9 if report.estimated_worst_frame_ns else whole_s / 2
     from_s = min(max(0.0, middle_s - _MOST_S / 2), whole_s - _MOST_S)
     return from_s, from_s + _MOST_S
 
 
 def put(
-    report: dict[str, Any],
-    gains: list[Gain],
-    replayed: tuple[float | None, float | None] = (None, None),
-    on: str = ASSUMED,
+    report: Advice, gains: list[Gain], replayed: tuple[float | None, float | None] = (None, None), on: str = ASSUMED
 ) -> None:
     plain = next(gain for gain in gains if gain.name == PLAIN)
     together = next((gain for gain in gains if gain.name == TOGETHER), None)
-    report["measured"] = {
-        "allocator": on,
-        "repeats": REPEATS,
-        "from_s": replayed[0],
-        "to_s": replayed[1],
-        "plain": plain.to_json(),
-        "together": together.to_json() if together else None,
-    }
+    report.measured = Measured(on, REPEATS, *replayed, plain, together)
     alone = {gain.groups[0]: gain for gain in gains if len(gain.groups) == 1}
-    for advice in report["advice"]:
-        found = alone.get(advice["group"])
-        advice["gain"] = found.to_json() if found else None
-    report["advice"].sort(key=lambda advice: advice["gain"]["total_ns"]["value"] if advice["gain"] else float("inf"))
-    for number, advice in enumerate(report["advice"], start=1):
-        advice["id"] = number
+    for advice in report.advice:
+        advice.gain = alone.get(advice.group)
+    report.advice.sort(key=lambda advice: advice.gain.total_ns.value if advice.gain else float("inf"))
+    for number, advice in enumerate(report.advice, start=1):
+        advice.id = number
 
 
 def measure(
@@ -183,7 +136,7 @@ def read(folder: Path, fps: float | None = None) -> list[Gain]:
     # One floor for all variants, as for all allocators of a report.
     floors = tuple(min(one.floors_ns[part] for one in measured) for part in range(2))
     cut = cuts.of(found[0], fps)
-    groups = {entry["name"]: tuple(entry["groups"]) for entry in campaign.journals}
+    groups = {entry.name: tuple(entry.groups) for entry in campaign.journals}
     by_frame = [_by_frame(replace(one, floors_ns=floors), cut) for one in measured]
     known = [_known(replace(one, floors_ns=floors), times) for one, times in zip(measured, by_frame, strict=True)]
     spreads = {field: noise.Spread.of([of[field] for of in known if field in of]) for field in _FIGURES}
@@ -207,7 +160,7 @@ def _figure(known: noise.Figure, confidence: float) -> Figure:
 def _gain(
     name: str, groups: tuple[int, ...], runs: AllocatorRuns, by_frame: np.ndarray, known: dict[str, Figure]
 ) -> Gain:
-    routes = tuple(route for route in runs.runs[0].facts.routes if route["blocks"] or route["refused"])
+    routes = tuple(route for route in runs.runs[0].facts.routes if route.blocks or route.refused)
     named = {field: known.get(field) for field in _FIGURES}
     return Gain(name, groups, by_frame.shape[1], **named, routes=routes)  # type: ignore[arg-type]
 
@@ -256,13 +209,16 @@ def _prepare(
     progress: Progress,
 ) -> Campaign:
     """Plans every variant, unless the folder holds the measurement already."""
-    same = {"path": str(stretch.path.resolve()), "from_s": stretch.from_s, "to_s": stretch.to_s}
-    same |= {"sha256": prepare.sha256(stretch.path), "routes_sha256": prepare.sha256(routes)}
+    digests = prepare.sha256(stretch.path), prepare.sha256(routes)
     if folder.has_campaign:
         campaign = document.read(folder.path)
-        there = [{key: entry.get(key) for key in (*same, "name", "groups")} for entry in campaign.journals]
-        here = [{**same, "name": name, "groups": list(groups)} for name, groups in variants.items()]
-        known = [(entry["name"], entry["version"]) for entry in campaign.allocators]
+        there = [(one.name, one.path, *one.stretch, one.groups, one.routes_sha256) for one in campaign.journals]
+        known = [(one.name, one.version) for one in campaign.allocators]
+        path = str(stretch.path.resolve())
+        here = [
+            (name, path, digests[0], stretch.from_s, stretch.to_s, list(groups), digests[1])
+            for name, groups in variants.items()
+        ]
         if (
             there != here
             or known != [(choice.name, choice.version)]
@@ -273,18 +229,19 @@ def _prepare(
         return campaign
     entries = []
     for number, (name, groups) in enumerate(variants.items()):
-        facts = _plan(folder, replace(stretch, name=name), routes, groups, _part(progress, number, len(variants)))
+        one = replace(stretch, name=name)
+        facts = _plan(folder, one, routes, groups, _part(progress, number, len(variants)))
         # What is rerouted costs on null too: all are held against the plain journal there.
-        baseline = {"baseline": PLAIN} if groups else {}
-        entries.append({**same, "name": name, "groups": list(groups), **baseline, **facts})
+        more = {"groups": list(groups), "routes_sha256": digests[1], "baseline": PLAIN if groups else None}
+        entries.append(prepare.entry(one, digests[0], facts, **more))
     campaign = Campaign(
         name="advise",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         blockyard=__version__,
         journals=entries,
-        allocators=[choice.named],
+        allocators=[Allocator(**choice.named)],
         missing=[],
-        paces=["1x" if entries[0]["paced"] else "max"],
+        paces=["1x" if entries[0].paced else "max"],
         touches=[TOUCH],
         repeats=repeats,
         options=RunOptions(),
@@ -296,7 +253,7 @@ def _prepare(
     return campaign
 
 
-def _plan(folder: Folder, stretch: Stretch, routes: Path, groups: Sequence[int], progress: Progress) -> dict[str, Any]:
+def _plan(folder: Folder, stretch: Stretch, routes: Path, groups: Sequence[int], progress: Progress) -> PlanFacts:
     given = {"--routes": routes, "--groups": ",".join(map(str, groups))} if groups else {}
     return prepare.plan(stretch, "journal", folder, progress, given)
 
@@ -317,13 +274,13 @@ def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, pr
             entry = campaign.journal(run.journal)
             plan = folder.plan(run.journal)
             if not plan.is_file():
-                stretch = Stretch(run.journal, Path(entry["path"]), entry["from_s"], entry["to_s"])
-                _plan(folder, stretch, routes, entry["groups"], lambda fraction, text: None)
+                stretch = Stretch(run.journal, Path(entry.path), entry.from_s, entry.to_s)
+                _plan(folder, stretch, routes, entry.groups, lambda fraction, text: None)
             request = runner.Request(run, choices[run.allocator], plan, campaign.options)
             with folder.running(run) as partial:
                 result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor)
-                if result["status"] != "ok":
-                    raise UserError(f"the replay {run.id} failed: {result['reason']}")
+                if not result.ok:
+                    raise UserError(f"the replay {run.id} failed: {result.reason}")
         folder.drop_plans()
     progress(1.0, f"replaying, {total} of {total}")
 

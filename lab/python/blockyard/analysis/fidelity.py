@@ -1,5 +1,6 @@
 """Whether a section's runs can be trusted, and what to do where they can't: grades, and sentences for every report."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -62,21 +63,40 @@ _LIMITS = {
 _FLOOR_FAIR_NS = 40.0
 
 
-def grade(run: Run, pace: str) -> Graded:
-    """At full speed there is no clock to be late against: lateness and lost pace do not count."""
+_FOLLOWS = ("late p99", "inversions", "lost threads")
+"""What also follows from the allocator's own time: a slow call makes the events behind it late, as in the program."""
+
+
+def _values(run: Run, pace: str) -> dict[str, float | None]:
+    """By subject. At full speed there is no clock to be late against: lateness and lost pace do not count."""
     facts = run.facts
-    values = {
-        "late p99": None if pace == "max" else run.facts.late_p99_ns,
+    return {
+        "late p99": None if pace == "max" else facts.late.p99,
         "inversions": _share(facts.order_inversions, facts.events),
         "lost threads": None if pace == "max" else _share(facts.interrupted_threads, facts.replay_threads),
         "timer floor": _share(facts.floor_call_ticks, facts.ticks_per_ns),
         "busy cores": facts.busy_cores,
     }
+
+
+def _most(runs: Iterable[Run], pace: str) -> dict[str, float | None]:
+    """By subject, of whatever run."""
+    each = [_values(run, pace) for run in runs]
+    return {subject: max((v for of in each if (v := of[subject]) is not None), default=None) for subject in _LIMITS}
+
+
+def grade(run: Run, section: Section) -> Graded:
+    """What `null`, which takes no time, does not show on the same journal is the allocator's own and no fault of the
+    run; without `null` nobody can tell, and it counts."""
+    values = _values(run, section.pace)
+    null = _most((other for one in section.measured if one.is_null for other in one.runs), section.pace)
     grades = {}
     for subject, value in values.items():
         limit = _LIMITS[subject]
         fair = _FLOOR_FAIR_NS if subject == "timer floor" else limit * _FAIR
         if value is not None:
+            if subject in _FOLLOWS and (least := null[subject]) is not None:
+                value = min(value, least)
             grades[subject] = Grade.POOR if value > limit else Grade.FAIR if value > fair else Grade.GOOD
     return Graded(
         max(grades.values(), default=Grade.GOOD),
@@ -85,16 +105,12 @@ def grade(run: Run, pace: str) -> Graded:
     )
 
 
-def worst(allocator: AllocatorRuns, pace: str) -> Graded:
+def worst(allocator: AllocatorRuns, section: Section) -> Graded:
     """Of an allocator's runs: the worst value of each subject, from whatever run."""
-    graded = [grade(run, pace) for run in allocator.runs]
-    values = {
-        subject: max((found for one in graded if (found := one.values[subject]) is not None), default=None)
-        for subject in _LIMITS
-    }
+    graded = [grade(run, section) for run in allocator.runs]
     return Graded(
         max(one.grade for one in graded),
-        values,
+        _most(allocator.runs, section.pace),
         tuple(subject for subject in _LIMITS if any(subject in one.poor for one in graded)),
     )
 
@@ -108,9 +124,9 @@ def sentences(section: Section) -> list[str]:
     found = [*_failed(section), *_unequal_repeats(section)]
     # At full speed there is no clock to be late against.
     paced = section.measured if section.pace != "max" else []
-    late = [one for one in paced if any((run.facts.late_p99_ns or 0) > LATE_NS for run in one.runs)]
+    late = [one for one in paced if "late p99" in worst(one, section).poor]
     if late:
-        worst = max(run.facts.late_p99_ns or 0 for allocator in late for run in allocator.runs)
+        most = max(run.facts.late.p99 or 0 for allocator in late for run in allocator.runs)
         who = (
             "no allocator could keep the journal's pace in every run"
             if len(late) == len(section.measured) > 1
@@ -118,7 +134,7 @@ def sentences(section: Section) -> list[str]:
         )
         found.append(
             f"{who} (one event in a hundred started "
-            f"{duration(worst)} late or more): read those tails with care; replay on a machine with more "
+            f"{duration(most)} late or more): read those tails with care; replay on a machine with more "
             "free cores, close other programs, or choose a lower --pace"
         )
     waits = {one.name: [_share(run.facts.order_waits, run.facts.events) or 0.0 for run in one.runs] for one in paced}
@@ -153,7 +169,7 @@ def sentences(section: Section) -> list[str]:
 
 def _below_grade(section: Section) -> list[str]:
     """Of every subject but lateness, which has its own sentence."""
-    found = {one.name: worst(one, section.pace) for one in section.measured}
+    found = {one.name: worst(one, section) for one in section.measured}
     remarks = []
     for subject, (words, remedy) in _BELOW.items():
         poor = [one for one in section.measured if subject in found[one.name].poor]
@@ -215,10 +231,8 @@ def _outruns(section: Section) -> list[str]:
 
 def outruns(run: Run) -> tuple[int, float] | None:
     """How often threads waited for the reader of a streamed journal, and how many ns; None where it lay in memory."""
-    facts = run.facts
-    if facts.stream_outruns is None or facts.stream_waited_ns is None:
-        return None
-    return int(facts.stream_outruns), facts.stream_waited_ns
+    stream = run.facts.stream
+    return None if stream is None else (stream.outruns, stream.waited_ns)
 
 
 def _failed(section: Section) -> list[str]:

@@ -150,7 +150,7 @@ def cut(section: Section, line: Timeline, fps: float | None = None, thread: str 
         return NoFrames(
             "the journal has no frame marks, and at full speed there is no clock to cut frames by: replay at 1x"
         )
-    if not section.facts.get("paced", True):
+    if not section.facts.paced:
         return NoFrames("the journal has neither frame marks nor times, only an order")
     rate = fps or DEFAULT_FPS
     why = (
@@ -164,7 +164,7 @@ def cut(section: Section, line: Timeline, fps: float | None = None, thread: str 
 def audio_cut(section: Section, line: Timeline, judged: int) -> FrameCut | NoFrames:
     """Stretches of the shortest buffer, 64 samples at 48 kHz; longer buffers are so many of them."""
     speed = _speed(section.pace)
-    if speed is None or not section.facts.get("paced", True):
+    if speed is None or not section.facts.paced:
         return NoFrames("audio buffers need a clock: replay a journal with times at 1x")
     return _by_clock(section, line, AUDIO_SAMPLES[0] / AUDIO_HZ * 1e9 / speed, judged, _judged(section, judged))
 
@@ -266,8 +266,7 @@ def thread_index(section: Section, name: str) -> int:
         )
     if same:
         return same[0]
-    given = section.facts.get("threads")
-    count = max(given if isinstance(given, int) else 0, len(names))
+    count = max(section.facts.threads, len(names))
     if name.isdecimal() and int(name) < count:
         return int(name)
     known = ", ".join(dict.fromkeys(one for one in names if one)) or "none with a name"

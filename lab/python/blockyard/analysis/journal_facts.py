@@ -23,7 +23,7 @@ class JournalFacts:
     frees: int
     reallocs: int
     total_bytes: int
-    max_live_bytes: int | None
+    max_live_bytes: int
     average_bytes: float | None
     median_bytes: int | None
     leaked: int | None
@@ -94,12 +94,12 @@ def facts(section: Section) -> JournalFacts:
         frees=frees + reallocs,
         reallocs=reallocs,
         total_bytes=total,
-        max_live_bytes=_max_live(section),
+        max_live_bytes=section.facts.peak_bytes,
         average_bytes=total / mallocs if mallocs else None,
         median_bytes=_nearest_median(sizes),
         leaked=None if pair is None else leaked,
         leaked_bytes=None if pair is None else leaked_bytes,
-        cut_at_end=bool(section.facts.get("cut_at_end")),
+        cut_at_end=section.facts.cut_at_end,
     )
 
 
@@ -110,13 +110,3 @@ def _nearest_median(sizes: Counter[int]) -> int | None:
     rank = -(-sizes.total() // 2)
     below = accumulate(count for _, count in sorted(sizes.items()))
     return next(size for size, places in zip(sorted(sizes), below, strict=True) if places >= rank)
-
-
-def _max_live(section: Section) -> int | None:
-    """As planned (the preamble's blocks included); else the highest that a run saw."""
-    planned = section.facts.get("peak_bytes")
-    if planned is not None:
-        return int(planned)
-    path = section.measured[0].runs[0].folder / "memory.npy"
-    live = samples.memory(path)["live"] if path.is_file() else ()
-    return int(max(live)) if len(live) else None

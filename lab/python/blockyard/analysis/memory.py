@@ -13,10 +13,10 @@ from operator import attrgetter
 import numpy as np
 
 from blockyard.analysis import samples
-from blockyard.analysis.facts import RunFacts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P999, Operation, View
 from blockyard.analysis.sections import Run, middle
+from blockyard.campaign.facts import RunFacts
 
 POINTS = 400
 _UNLOAD = 0.05
@@ -171,8 +171,8 @@ def _unload(found: MemorySeries) -> Unload | None:
 
 
 def _rounding(facts: RunFacts) -> float | None:
-    known = facts.live_blocks and facts.live_rounding_bytes is not None
-    return facts.live_rounding_bytes / facts.live_blocks if known else None
+    live = facts.live_at_stop
+    return live.rounding_bytes / live.blocks if live and live.blocks else None
 
 
 def _rows(run: Run) -> np.ndarray | None:

@@ -2,14 +2,13 @@
 
 import filecmp
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from blockyard.allocators import LIBRARY_VARIABLE
 from blockyard.analysis import fidelity
 from blockyard.analysis.sections import AllocatorRuns, Results, Run, Section
 from blockyard.campaign import document, machine
-from blockyard.campaign.document import Campaign
+from blockyard.campaign.document import Allocator, Campaign
 from blockyard.errors import UserError
 
 
@@ -115,17 +114,13 @@ def _have_same_samples(here: Run, there: Run) -> bool:
 
 
 def _key(section: Section) -> tuple:
-    return *_journal_key(section.facts), section.pace, section.touch
-
-
-def _journal_key(entry: dict[str, Any]) -> tuple:
-    return entry.get("sha256"), entry.get("from_s"), entry.get("to_s")
+    return *section.facts.stretch, section.pace, section.touch
 
 
 def _refuse_other_machine(base: Results, new: Results) -> None:
     kinds = [one.machine.kind for one in (base, new)]
     if not all(kinds) or kinds[0] != kinds[1]:
-        differences = ", ".join(machine.kind_differences(asdict(base.machine), asdict(new.machine)))
+        differences = ", ".join(machine.kind_differences(base.machine, new.machine))
         raise UserError(
             f"BASE and NEW were measured on machines of different kinds ({differences}), and their figures "
             "can't be compared"
@@ -133,24 +128,23 @@ def _refuse_other_machine(base: Results, new: Results) -> None:
 
 
 def _refuse_other_journals(base: Campaign, new: Campaign) -> None:
-    there = {entry["name"]: entry for entry in new.journals}
-    known = {_journal_key(entry) for entry in new.journals}
+    there = {entry.name: entry for entry in new.journals}
+    known = {entry.stretch for entry in new.journals}
     for entry in base.journals:
-        other = there.get(entry["name"])
-        if other is None or _journal_key(entry) in known:
+        other = there.get(entry.name)
+        if other is None or entry.stretch in known:
             continue
-        what = "is another file" if entry.get("sha256") != other.get("sha256") else "is another stretch of it"
+        what = "is another file" if entry.sha256 != other.sha256 else "is another stretch of it"
         raise UserError(
-            f"the journal {entry['name']} of NEW {what} than that of BASE: only replays of the same "
-            "journal are compared"
+            f"the journal {entry.name} of NEW {what} than that of BASE: only replays of the same journal are compared"
         )
-    if not known & {_journal_key(entry) for entry in base.journals}:
-        names = [", ".join(entry["name"] for entry in one.journals) or "none" for one in (base, new)]
+    if not known & {entry.stretch for entry in base.journals}:
+        names = [", ".join(entry.name for entry in one.journals) or "none" for one in (base, new)]
         raise UserError(f"BASE and NEW have no journal in common ({names[0]} there, {names[1]} here)")
 
 
 def _refuse_unknown(allocators: Iterable[str], plans: tuple[Campaign, Campaign]) -> None:
-    known = {entry["name"] for plan in plans for entry in [*plan.allocators, *plan.missing]}
+    known = {entry.name for plan in plans for entry in [*plan.allocators, *plan.missing]}
     for name in allocators:
         if name not in known:
             raise UserError(f"neither campaign has an allocator '{name}'; they have {', '.join(sorted(known))}")
@@ -173,7 +167,7 @@ def _pair(
     """Allocators that were not asked for are there as well, and nothing is said of them."""
     here = {one.name: one for one in base.allocators}
     there = {one.name: one for one in new.allocators}
-    entries = [{entry["name"]: entry for entry in plan.allocators} for plan in plans]
+    entries = [{entry.name: entry for entry in plan.allocators} for plan in plans]
     _refuse_one_streamed(base, new)
     twins, notes, lost = [], [], []
     for name, mine in here.items():
@@ -216,7 +210,12 @@ def _pair(
 
 
 def _tell_absent(
-    name: str, other: AllocatorRuns | None, planned: dict[str, Any], results: Results, lost: list[str], notes: list[str]
+    name: str,
+    other: AllocatorRuns | None,
+    planned: dict[str, Allocator],
+    results: Results,
+    lost: list[str],
+    notes: list[str],
 ) -> None:
     missing = dict(results.missing)
     if other is not None:
@@ -233,17 +232,17 @@ def _reason(allocator: AllocatorRuns) -> str:
     return allocator.failures[0].facts.why if allocator.failures else ""
 
 
-def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, other: AllocatorRuns) -> Iterable[str]:
+def _changes(base: Allocator, new: Allocator, mine: AllocatorRuns, other: AllocatorRuns) -> Iterable[str]:
     if mine.version != other.version:
         yield f"version {mine.version or 'unknown'} became {other.version or 'unknown'}"
-    if base.get("sha256") != new.get("sha256"):
+    if base.sha256 != new.sha256:
         yield "its library is another file"
     # The same file may lie elsewhere.
-    path = {LIBRARY_VARIABLE: ""} if "sha256" in base and "sha256" in new else {}
+    path = {LIBRARY_VARIABLE: ""} if base.sha256 and new.sha256 else {}
     for what in ("options", "environment", "populate"):
-        here, there = base.get(what), new.get(what)
+        here, there = getattr(base, what), getattr(new, what)
         if what == "environment":
-            here, there = {**(here or {}), **path}, {**(there or {}), **path}
+            here, there = {**here, **path}, {**there, **path}
         if here != there:
             yield f"its {what} changed"
 
@@ -262,7 +261,7 @@ def _refuse_other_options(base: Campaign, new: Campaign) -> None:
 def _refuse_one_streamed(base: Section, new: Section) -> None:
     """Of one section: another --stream-above alone makes no difference."""
     runs = [[run for one in section.measured for run in one.runs] for section in (base, new)]
-    streamed = [any(run.facts.stream_outruns is not None for run in of) for of in runs]
+    streamed = [any(run.facts.stream is not None for run in of) for of in runs]
     if streamed[0] != streamed[1]:
         words = [
             f"{side} was {'streamed' if one else 'replayed from memory'}"

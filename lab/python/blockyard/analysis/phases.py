@@ -66,24 +66,18 @@ def find(section: Section, line: Timeline) -> Phases:
 
 
 def _named(section: Section, line: Timeline) -> list[Phase]:
-    given = section.facts.get("phases")
-    marks = [mark for mark in given if isinstance(mark, dict) and mark.get("name")] if isinstance(given, list) else []
+    marks = [mark for mark in section.facts.phases if mark.name]
     if not marks:
         return []
-    times = [(mark.get("event"), mark.get("time_ns")) for mark in marks]
-    if not all(isinstance(value, int) and value >= 0 for pair in times for value in pair) or any(
-        list(column) != sorted(column) for column in zip(*times, strict=True)
-    ):
+    times = [(mark.event, mark.time_ns) for mark in marks]
+    if any(list(column) != sorted(column) for column in zip(*times, strict=True)):
         raise UserError(
             f"campaign.json has phases of journal {section.journal} that no plan tells: it was damaged; replay again"
         )
     speed = float(section.pace.removesuffix("x")) if section.pace != "max" else 1.0
-    names = list(dict.fromkeys(str(mark["name"]) for mark in marks))
+    names = list(dict.fromkeys(mark.name for mark in marks))
     kept = set(names if len(names) <= _MOST_NAMES else names[: _MOST_NAMES - 1])
-    begins = [
-        (str(mark["name"]) if str(mark["name"]) in kept else OTHER, int(mark["event"]), mark["time_ns"] / speed)
-        for mark in marks
-    ]
+    begins = [(mark.name if mark.name in kept else OTHER, mark.event, mark.time_ns / speed) for mark in marks]
     if begins[0][2] > 0:
         begins.insert(0, ("before the first mark", 0, 0.0))
     begins[0] = (begins[0][0], 0, 0.0)

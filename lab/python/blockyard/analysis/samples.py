@@ -1,9 +1,8 @@
 """Sample, memory and event files of a run: mapped, their layout checked, a damaged one named."""
 
-import json
 import threading
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -78,19 +77,6 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
     with _PARSING:
         shape, _, dtype = (layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0)(file)
     return shape, dtype
-
-
-def document(path: Path) -> dict[str, Any]:
-    """A JSON object."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not valid JSON ({_first_line(error)})") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path} is not a JSON object")
-    return found
 
 
 def _first_line(error: BaseException) -> str:

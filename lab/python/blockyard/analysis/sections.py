@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import facts as facts_of
 from blockyard.analysis import samples, totals
-from blockyard.analysis.facts import MachineFacts, RunFacts
-from blockyard.campaign import document
+from blockyard.campaign import document, facts, machine
+from blockyard.campaign.document import Allocator, Journal
+from blockyard.campaign.facts import MachineFacts, RunFacts
 from blockyard.campaign.folder import Folder
 from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import NULL
@@ -33,7 +32,7 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        return self.facts.status == "ok"
+        return self.facts.ok
 
     def number(self, name: str) -> float:
         """A number out of run.json; refuses a file in which it is missing."""
@@ -98,7 +97,7 @@ class AllocatorRuns:
         def with_background(spent: float | None) -> Callable[[RunFacts], float | None]:
             def both(facts: RunFacts) -> float | None:
                 ns = facts.timed_ns if spent is None else spent
-                return None if ns is None or facts.own_threads_cpu_ns is None else ns + facts.own_threads_cpu_ns
+                return None if ns is None or facts.background.cpu_ns is None else ns + facts.background.cpu_ns
 
             return both
 
@@ -130,7 +129,7 @@ class Section:
     pace: str
     touch: str
     options: RunOptions
-    facts: dict[str, Any]
+    facts: Journal
     folder: Path
     allocators: tuple[AllocatorRuns, ...]
 
@@ -154,9 +153,7 @@ class Section:
 
     @property
     def thread_names(self) -> list[str]:
-        """By index, empty for a thread that never named itself; empty as a whole where they are not known."""
-        names = self.facts.get("thread_names")
-        return [str(name) for name in names] if isinstance(names, list) else []
+        return self.facts.thread_names
 
     @property
     def measured(self) -> list[AllocatorRuns]:
@@ -209,8 +206,8 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     if not directory.is_dir():
         raise UserError(f"{directory} is not a folder; give the one that 'blockyard replay -o' wrote")
     plan = document.read(directory)
-    machine = _machine(directory)
-    _check_names("journal", journals, [entry["name"] for entry in plan.journals])
+    where = machine.read(directory)
+    _check_names("journal", journals, [entry.name for entry in plan.journals])
     planned = [entry for entry in plan.runs() if not journals or entry.journal in journals]
     ended = [(entry, run_in(Folder(directory).run(entry), entry.repeat)) for entry in planned]
     grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
@@ -223,11 +220,11 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
         elif run.ok:
             untimed[entry.journal, entry.pace, entry.touch, entry.allocator].append(run)
 
-    entries = {entry["name"]: entry for entry in plan.allocators}
+    entries = {entry.name: entry for entry in plan.allocators}
     sections = []
     for (journal, pace, touch), found in grouped.items():
         floors = _least_floors([run for runs in found.values() for run in runs if run.ok])
-        baseline = plan.journal(journal).get("baseline", journal)
+        baseline = plan.journal(journal).baseline or journal
         null = untimed[baseline, pace, touch, NULL]
         members = [
             _allocator(entries[name], found[name], (untimed[journal, pace, touch, name], null), floors)
@@ -245,37 +242,21 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
         plan.created_at,
         plan.blockyard,
         plan.repeats,
-        machine,
+        where,
         tuple(entries),
-        tuple((entry["name"], entry["reason"]) for entry in plan.missing),
+        tuple((entry.name, entry.reason) for entry in plan.missing),
         tuple(sections),
         len(planned),
         sum(run is None for _, run in ended),
     )
 
 
-def _machine(directory: Path) -> MachineFacts:
-    try:
-        return facts_of.machine(samples.document(directory / "machine.json"))
-    except FileNotFoundError:
-        raise UserError(
-            f"{directory / 'machine.json'} is missing: without the machine's description its figures mean "
-            "nothing; take it from where the campaign was run"
-        ) from None
-
-
 def run_in(folder: Path, repeat: int) -> Run | None:
     """The run whose folder it is; None where it has not ended."""
     try:
-        facts = facts_of.run(samples.document(folder / "run.json"))
+        return Run(folder, repeat, facts.read(folder / facts.RUN, RunFacts))
     except FileNotFoundError:
         return None
-    if facts.status not in ("ok", "failed"):
-        raise UserError(
-            f"{folder / 'run.json'} does not say whether the run succeeded; delete its folder and run "
-            "'blockyard replay --resume'"
-        )
-    return Run(folder, repeat, facts)
 
 
 def _least_floors(runs: list[Run]) -> tuple[float, float]:
@@ -288,16 +269,16 @@ def _least_floors(runs: list[Run]) -> tuple[float, float]:
 
 
 def _allocator(
-    entry: dict[str, Any], runs: list[Run], untimed: tuple[Sequence[Run], Sequence[Run]], floors: tuple[float, float]
+    entry: Allocator, runs: list[Run], untimed: tuple[Sequence[Run], Sequence[Run]], floors: tuple[float, float]
 ) -> AllocatorRuns:
     good = tuple(run for run in runs if run.ok)
     facts = (good or tuple(runs))[0].facts
-    base, _, variant = entry["name"].partition("@")
+    base, _, variant = entry.name.partition("@")
     return AllocatorRuns(
-        entry["name"],
-        entry.get("base", base),
-        entry.get("variant") or variant or "defaults",
-        facts.version or str(entry.get("version") or ""),
+        entry.name,
+        entry.base or base,
+        variant or entry.variant,
+        facts.version or entry.version,
         good,
         tuple(run for run in runs if not run.ok),
         *untimed,

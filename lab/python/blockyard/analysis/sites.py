@@ -2,7 +2,6 @@
 nothing. lab/src/sites/event_stacks.hpp draws the file."""
 
 import itertools
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -149,7 +148,8 @@ class Sites:
         """As `speaker`, but functions that the regular expression `skip` matches do not speak."""
         if skip is None:
             return self.speaker
-        return np.array(json.loads(native.call("blockyard-sites", ["speakers", self.path, "--skip", skip])), np.int64)
+        text = native.call("blockyard-sites", ["speakers", self.path, "--skip", skip])
+        return np.array(native.decoded("blockyard-sites", text, list[int]), np.int64)
 
 
 def of(section: Section) -> Sites | None:

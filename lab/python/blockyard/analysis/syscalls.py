@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockyard.analysis import samples, sections
-from blockyard.analysis.facts import MachineFacts
 from blockyard.analysis.sections import AllocatorRuns
+from blockyard.campaign.facts import MachineFacts
 
 ROW = np.dtype(
     [("event", "<u4"), ("thread", "<u2"), ("call", "<u2"), ("errors", "<u4"), ("count", "<u4"), ("ns", "<u8")]

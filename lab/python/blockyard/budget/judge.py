@@ -87,21 +87,16 @@ def read_rules(path: Path | None) -> list[Rule]:
 def journal_of(outcome: Outcome) -> tuple[Path, str | None]:
     """The journal that is judged: of the process that marked most frames, else of the program itself; and the name of
     the program where that is a child."""
-    found = [
-        (image, journal)
-        for image in outcome.summary["images"]
-        for journal in image.get("journals", [])
-        if not journal["error"]
-    ]
+    found = [(image, journal) for image, journal in outcome.journals if not journal.error]
     if not found:
         raise UserError(
             f"nothing of {outcome.request.command[0]} was recorded; 'blockyard record' says why"
-            if not any(image["running"] for image in outcome.summary["images"])
+            if not any(image.running for image in outcome.summary.images)
             else f"{outcome.request.command[0]} left a process that still runs; budget needs one that ends"
         )
     own = str(outcome.request.output.absolute())
-    image, journal = max(found, key=lambda pair: (pair[1]["frames"], pair[1]["path"] == own, pair[1]["events"]))
-    return Path(journal["path"]), None if journal["path"] == own else Path(image["program"]).name
+    image, journal = max(found, key=lambda pair: (pair[1].frames, pair[1].path == own, pair[1].events))
+    return Path(journal.path), None if journal.path == own else Path(image.program).name
 
 
 def judge(

@@ -1,12 +1,11 @@
 """The demonstration: a stretch of the bundled journal on five allocators and none, in about two minutes; or on all of
 them in every variant, in four."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from blockyard import allocators, native
+from blockyard import allocators, journal_tool, native
 from blockyard.campaign import document, drive
 from blockyard.campaign.drive import Outcome
 from blockyard.campaign.folder import LOCK, MACHINE, PLANS, RUNS
@@ -66,11 +65,11 @@ def default_folder() -> Path:
 
 def plan(path: Path, extent: Extent) -> Settings:
     """As long a stretch around the journal's busiest frame, and as many repeats of it, as the time allows."""
-    facts = json.loads(native.call("blockyard-journal", ["info", path, "--json"]))
+    facts = journal_tool.facts(native.call("blockyard-journal", ["info", path, "--json"]))
     known = allocators.load().values()
     variants = sum(1 if allocator.absent else 2 for allocator in known) if extent is ALL else len(extent.allocators)
-    repeats, length = fit(facts["duration_ns"] / 1e9, variants, extent.planned_s)
-    start = around(facts["frames"]["most_events"]["at_ns"] / 1e9, length, facts["duration_ns"] / 1e9)
+    repeats, length = fit(facts.duration_ns / 1e9, variants, extent.planned_s)
+    start = around(facts.frames.most_events.at_ns / 1e9, length, facts.duration_ns / 1e9)
     return Settings(
         (Stretch(journal_name(path), path, start, round(start + length, 3)),),
         extent.allocators,
@@ -124,7 +123,7 @@ def forget(folder: Path) -> None:
 
 def refuse_less(folder: Path, extent: Extent) -> None:
     """A demonstration of some allocators can't become one of all variants: its stretch is another."""
-    if extent is ALL and not any("@" in entry["name"] for entry in document.read(folder).allocators):
+    if extent is ALL and not any("@" in one.name for one in document.read(folder).allocators):
         raise UserError(
             f"{folder} holds a demo of some allocators in their defaults; 'blockyard demo --all --again' measures "
             "the others and all variants too"

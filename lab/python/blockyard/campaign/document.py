@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from blockyard.campaign import run_options
+import msgspec
+from msgspec import Meta, Struct, field
+
 from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import NULL, Run, schedule, traces
 from blockyard.campaign.settings import MOST_REPEATS, Settings
@@ -24,29 +25,110 @@ _SHARED = {
 """What a campaign has in common with its shares and with a request to go on with it: words, and the field."""
 
 
-@dataclass(frozen=True)
-class Campaign:
-    """`journals` and `allocators` are their entries in the file; see docs/reference/campaign-folder.md. A journal whose
-    entry names another as its `baseline` has that one's runs on `null`."""
+class PhaseMark(Struct, frozen=True):
+    name: str
+    time_ns: Annotated[int, Meta(ge=0)]
+    event: Annotated[int, Meta(ge=0)]
 
+
+class PlanFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What `blockyard-replay plan` says of a journal."""
+
+    events: int
+    measured_events: int
+    peak_bytes: int
+    duration_s: float
+    first_event: int = 0
+    blocks: int = 0
+    preamble_blocks: int = 0
+    preamble_bytes: int = 0
+    peak_blocks: int = 0
+    largest_bytes: int = 0
+    pool_bytes: int = 0
+    threads: int = 0
+    idle_threads: int = 0
+    remote_frees: int = 0
+    waits: int = 0
+    frames: int = 0
+    origin_s: float = 0.0
+    paced: bool = True
+    slots: int = 0
+    plan_bytes: int = 0
+    program: str = ""
+    allocator: str = ""
+    notes: list[str] = []
+    cut_at_end: bool = False
+    stacks: bool | None = None
+    phases: list[PhaseMark] = []
+    thread_names: list[str] = []
+    """By index, empty for a thread that never named itself."""
+    routes: list[dict[str, Any]] = []
+
+
+class Journal(PlanFacts, frozen=True, kw_only=True, omit_defaults=True):
+    """One whose entry names another as its `baseline` has that one's runs on `null`. `groups` of routes, of the file
+    with that sum, are what advise measures."""
+
+    name: str
+    path: str
+    sha256: str
+    from_s: float | None
+    to_s: float | None
+    baseline: str | None = None
+    groups: list[int] = []
+    routes_sha256: str = ""
+
+    @property
+    def stretch(self) -> tuple[str, float | None, float | None]:
+        """What must be the same where replays of it are joined or compared."""
+        return self.sha256, self.from_s, self.to_s
+
+
+class Allocator(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`file`, with its sum, is a library of the user's own."""
+
+    name: str
+    base: str = ""
+    variant: str = "defaults"
+    version: str = ""
+    origin: str = ""
+    notes: str = ""
+    options: str = ""
+    populate: bool = False
+    needs_lock: bool = False
+    needs_pool: bool = False
+    environment: dict[str, str] = {}
+    file: str | None = None
+    sha256: str | None = None
+
+
+class Missing(Struct, frozen=True):
+    name: str
+    reason: str
+
+
+class Campaign(Struct, frozen=True, kw_only=True):
+    """`options` stand in the file one by one beside the others."""
+
+    format: Literal[1] = FORMAT
     name: str
     created_at: str
     blockyard: str
-    journals: list[dict[str, Any]]
-    allocators: list[dict[str, Any]]
-    missing: list[dict[str, str]]
+    journals: list[Journal]
+    allocators: list[Allocator]
+    missing: list[Missing]
     paces: list[str]
     touches: list[str]
-    repeats: int
-    options: RunOptions
+    repeats: Annotated[int, Meta(ge=1, le=MOST_REPEATS)]
     shard: str | None = None
     traced: bool = False
     totals: bool = False
+    options: RunOptions = field(default_factory=RunOptions)
 
     def runs(self) -> list[Run]:
         """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""
         runs = schedule(*self._names(), self.paces, self.touches, self.repeats, totals=self.totals)
-        elsewhere = {entry["name"] for entry in self.journals if "baseline" in entry}
+        elsewhere = {journal.name for journal in self.journals if journal.baseline}
         return [run for run in runs if run.allocator != NULL or run.journal not in elsewhere]
 
     def traces(self) -> list[Run]:
@@ -54,19 +136,19 @@ class Campaign:
         return traces(*self._names(), self.paces, self.touches, len(self.runs())) if self.traced else []
 
     def _names(self) -> Iterator[list[str]]:
-        return ([entry["name"] for entry in entries] for entries in (self.journals, self.allocators))
+        return ([one.name for one in entries] for entries in (self.journals, self.allocators))
 
     def all_runs(self) -> list[Run]:
         """Everything that there is to do."""
         return self.runs() + self.traces()
 
-    def journal(self, name: str) -> dict[str, Any]:
-        return next(journal for journal in self.journals if journal["name"] == name)
+    def journal(self, name: str) -> Journal:
+        return next(journal for journal in self.journals if journal.name == name)
 
     def to_json(self) -> str:
         """One line a journal, an allocator and a run, so that a person can read it and `diff` it."""
-        fields: dict[str, Any] = {"format": FORMAT, **self.__dict__, **self.options.to_json()}
-        del fields["options"]
+        fields = msgspec.to_builtins(self)
+        fields |= fields.pop("options")
         fields["runs"] = [{"id": run.id, **run.__dict__} for run in self.runs()]
         if self.traced:
             fields["traces"] = [{"id": run.id, **run.__dict__} for run in self.traces()]
@@ -79,27 +161,25 @@ def _lines(value: object) -> str:
     return json.dumps(value)
 
 
+class _Format(Struct):
+    format: int
+
+
 def read(folder: Path) -> Campaign:
     """Reads a folder's campaign; refuses what isn't one, in a sentence."""
     path = folder / FILE
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        if fields["format"] != FORMAT:
-            raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
-        fields["options"] = run_options.from_json(fields)
-        campaign = Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
-        names = [*campaign.paces, *campaign.touches, campaign.options.threads]
-        if not 1 <= campaign.repeats <= MOST_REPEATS or not all(isinstance(name, str) for name in names):
-            raise ValueError
-        if not all({"name", "reason"} <= entry.keys() for entry in campaign.missing):
-            raise ValueError
-        campaign.all_runs()  # a plan that is JSON and yet none fails here
-        return campaign
+        data = path.read_bytes()
+        form = msgspec.json.decode(data, type=_Format).format
+        if form != FORMAT:
+            raise UserError(f"{path} has format {form}, and this Blockyard reads {FORMAT}; update it")
+        campaign = msgspec.json.decode(data, type=Campaign)
+        return msgspec.structs.replace(campaign, options=msgspec.json.decode(data, type=RunOptions))
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(
             f"{folder} holds no campaign; 'blockyard replay JOURNAL -a ALLOCATORS -o {folder}' makes one"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except msgspec.DecodeError:
         raise UserError(f"{path} is not a campaign's plan; it was damaged or written by something else") from None
 
 
@@ -110,42 +190,42 @@ def requested_differences(
 
     `hashes` are the SHA-256 of the journals asked for, by name; `allocators` the names that the request resolves to.
     """
-    there = {journal["name"]: journal for journal in campaign.journals}
+    there = {journal.name: journal for journal in campaign.journals}
     here = {journal.name: journal for journal in settings.journals}
-    known = [entry["name"] for entry in [*campaign.allocators, *campaign.missing]]
+    known = [one.name for one in [*campaign.allocators, *campaign.missing]]
     found = list(_unequal("its journals are", list(there), list(here)))
     for name in there.keys() & here.keys():
-        if there[name]["sha256"] != hashes[name]:
+        if there[name].sha256 != hashes[name]:
             found.append(f"its journal {name} has other contents")
         found += _unequal(
-            f"its stretch of {name} is",
-            [there[name]["from_s"], there[name]["to_s"]],
-            [here[name].from_s, here[name].to_s],
+            f"its stretch of {name} is", [there[name].from_s, there[name].to_s], [here[name].from_s, here[name].to_s]
         )
     found += _unequal("its allocators are", sorted(known), sorted(allocators))
-    for words, field in _SHARED.items():
-        here = getattr(settings, field)
-        found += _unequal(f"its {words} are", getattr(campaign, field), list(here) if isinstance(here, tuple) else here)
+    for words, member in _SHARED.items():
+        here = getattr(settings, member)
+        found += _unequal(
+            f"its {words} are", getattr(campaign, member), list(here) if isinstance(here, tuple) else here
+        )
     return found + _option_differences(campaign.options, settings.options)
 
 
 def share_differences(first: Campaign, other: Campaign) -> list[str]:
     """How two shares differ in what they must have in common; empty when they are of one campaign."""
     found: list[str] = []
-    for words, field in {"names": "name", "Blockyard versions": "blockyard", **_SHARED}.items():
-        found += _unequal(f"their {words} are", getattr(first, field), getattr(other, field))
+    for words, name in {"names": "name", "Blockyard versions": "blockyard", **_SHARED}.items():
+        found += _unequal(f"their {words} are", getattr(first, name), getattr(other, name))
     found += _option_differences(first.options, other.options)
-    found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
-    found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))
+    found += _unequal("their journals are", *([entry.name for entry in one.journals] for one in (first, other)))
+    found += _unequal("their allocators are", *([entry.name for entry in one.allocators] for one in (first, other)))
     if found:
         return found
     for mine, theirs in zip(first.journals, other.journals, strict=True):
-        if any(mine[key] != theirs[key] for key in ("sha256", "from_s", "to_s")):
-            found.append(f"journal {mine['name']} has other contents or another stretch")
+        if mine.stretch != theirs.stretch:
+            found.append(f"journal {mine.name} has other contents or another stretch")
     for mine, theirs in zip(first.allocators, other.allocators, strict=True):
-        found += _unequal(f"the versions of {mine['name']} are", mine["version"], theirs["version"])
-        if mine.get("sha256") != theirs.get("sha256"):
-            found.append(f"the library of {mine['name']} is another")
+        found += _unequal(f"the versions of {mine.name} are", mine.version, theirs.version)
+        if mine.sha256 != theirs.sha256:
+            found.append(f"the library of {mine.name} is another")
     return found
 
 

@@ -3,16 +3,18 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from blockyard import __version__, allocators
 from blockyard.allocators import Choice
 from blockyard.campaign import document, machine, prepare, runner, settings
-from blockyard.campaign.document import Campaign
+from blockyard.campaign.document import Allocator, Campaign, Journal, Missing
 from blockyard.campaign.estimate import Estimate
+from blockyard.campaign.facts import MachineFacts, RunFacts
 from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.progress import Display
 from blockyard.campaign.schedule import NULL, Run, share
@@ -30,7 +32,7 @@ class Outcome:
     succeeded: int = 0
     beside: int = 0
     failed: dict[str, str] = field(default_factory=dict)
-    missing: list[dict[str, str]] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
     interrupted: bool = False
 
     @property
@@ -67,9 +69,9 @@ def start(
         raise UserError(f"{output} already holds a campaign; go on with it by --resume, or choose another folder")
     choices = _resolve(wanted.allocators)
     present = [choice for choice in choices if choice.missing is None]
-    missing = [{"name": choice.name, "reason": choice.missing} for choice in choices if choice.missing is not None]
+    missing = [Missing(choice.name, choice.missing) for choice in choices if choice.missing is not None]
     for entry in missing:
-        show.note(f"missing: {entry['name']}: {entry['reason']}")
+        show.note(f"missing: {entry.name}: {entry.reason}")
     for choice in present:
         if choice.crashed is not None:
             show.note(f"{choice.name}: {choice.crashed}; it is run all the same, and the others beside it")
@@ -122,23 +124,23 @@ def resume(
     longer = campaign if repeats is None else _with_repeats(campaign, repeats, output)
     with Folder(output) as folder:
         machine.refuse_another(output)
-        specs = [entry["name"] + (f"={entry['file']}" if "file" in entry else "") for entry in campaign.allocators]
+        specs = [entry.name + (f"={entry.file}" if entry.file else "") for entry in campaign.allocators]
         choices = {choice.name: choice for choice in _resolve(specs)}
         present = []
         for entry in campaign.allocators:
-            choice = choices[entry["name"]]
+            choice = choices[entry.name]
             if choice.missing is not None:
                 raise UserError(
                     f"{choice.name} is part of the campaign in {output} and can't be had any more: {choice.missing}"
                 )
-            if choice.version != entry["version"]:
+            if choice.version != entry.version:
                 raise UserError(
-                    f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
+                    f"{choice.name} was {entry.version} in the campaign in {output} and is now "
                     f"{choice.version}; measure again in another folder"
                 )
-            if "file" in entry and prepare.sha256(Path(entry["file"])) != entry["sha256"]:
+            if entry.file and prepare.sha256(Path(entry.file)) != entry.sha256:
                 raise UserError(
-                    f"{entry['file']} has changed since the campaign in {output} began; measure again in another folder"
+                    f"{entry.file} has changed since the campaign in {output} began; measure again in another folder"
                 )
             present.append(choice)
         if longer != campaign:
@@ -147,7 +149,7 @@ def resume(
             with disk_errors(output):
                 whole_text(output / document.FILE, campaign.to_json())
         if any(folder.result(run) is None for run in _share(campaign)):
-            _keep_warnings(folder, _examine_machine(show)["warnings"])
+            _keep_warnings(folder, _examine_machine(show).warnings)
         return _run(campaign, present, folder, show, cooldown_s, within_s)
 
 
@@ -157,41 +159,33 @@ def is_complete(output: Path) -> bool:
     return folder.has_campaign and all(folder.result(run) is not None for run in _share(document.read(output)))
 
 
-def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) -> dict[str, Any]:
+def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) -> Journal:
     def progress(fraction: float, text: str) -> None:
         show.planning(stretch.name, fraction, text)
 
     progress(0.0, "")
     digest = prepare.sha256(stretch.path)
     facts = prepare.plan(stretch, wanted.options.threads, folder, progress)
-    for note in facts.get("notes", []):
+    for note in facts.notes:
         show.note(f"{stretch.name}: {note}")
-    return {
-        "name": stretch.name,
-        "path": str(stretch.path.resolve()),
-        "sha256": digest,
-        "from_s": stretch.from_s,
-        "to_s": stretch.to_s,
-        **facts,
-    }
+    return prepare.entry(stretch, digest, facts)
 
 
-def _allocator(choice: Choice) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _allocator(choice: Choice) -> Allocator:
+    # The user's file behind `NAME=FILE`, whether it is driven through the foreign adapter or is one itself.
+    library = None if choice.base in allocators.load() else choice.foreign or choice.adapter
+    return Allocator(
         **choice.named,
-        "origin": choice.origin,
-        "notes": choice.notes,
-        "options": choice.options,
-        "populate": choice.populate,
-        "needs_lock": choice.needs_lock,
-        "needs_pool": choice.needs_pool,
-        "environment": choice.environment,
-    }
-    if choice.base not in allocators.load():
-        # The user's file behind `NAME=FILE`, whether it is driven through the foreign adapter or is one itself.
-        library = choice.foreign or choice.adapter
-        entry |= {"file": str(library), "sha256": prepare.sha256(library)}
-    return entry
+        origin=choice.origin,
+        notes=choice.notes,
+        options=choice.options,
+        populate=choice.populate,
+        needs_lock=choice.needs_lock,
+        needs_pool=choice.needs_pool,
+        environment=choice.environment,
+        file=library and str(library),
+        sha256=library and prepare.sha256(library),
+    )
 
 
 def _resolve(names: Sequence[str]) -> list[Choice]:
@@ -200,11 +194,10 @@ def _resolve(names: Sequence[str]) -> list[Choice]:
     return allocators.resolve(list(names))
 
 
-def _examine_machine(show: Display) -> dict[str, Any]:
-    facts = machine.describe()
-    facts["busy_cores"] = round(machine.busy_cores(), 2)
-    facts["warnings"] = machine.warnings(facts, facts["busy_cores"])
-    for sentence in facts["warnings"]:
+def _examine_machine(show: Display) -> MachineFacts:
+    facts, busy = machine.describe(), round(machine.busy_cores(), 2)
+    facts = msgspec.structs.replace(facts, busy_cores=busy, warnings=machine.warnings(facts, busy))
+    for sentence in facts.warnings:
         show.note(f"warning: {sentence}")
     return facts
 
@@ -212,18 +205,18 @@ def _examine_machine(show: Display) -> dict[str, Any]:
 def _keep_warnings(folder: Folder, found: Sequence[str]) -> None:
     """What was wrong in a later sitting belongs to the figures as much as what was wrong in the first."""
     facts = machine.read(folder.path)
-    added = [sentence for sentence in found if sentence not in facts.get("warnings", [])]
+    added = [sentence for sentence in found if sentence not in facts.warnings]
     if added:
         with disk_errors(folder.path):
-            machine.write(folder.path, {**facts, "warnings": [*facts.get("warnings", []), *added]})
+            machine.write(folder.path, msgspec.structs.replace(facts, warnings=[*facts.warnings, *added]))
 
 
 def _refuse_unpaced(campaign: Campaign) -> None:
     for journal in campaign.journals:
         paced = [pace for pace in campaign.paces if pace != "max"]
-        if not journal.get("paced", True) and paced:
+        if not journal.paced and paced:
             raise UserError(
-                f"the journal {journal['name']} has no times of its own to be replayed at {paced[0]}; use --pace max"
+                f"the journal {journal.name} has no times of its own to be replayed at {paced[0]}; use --pace max"
             )
 
 
@@ -248,7 +241,7 @@ def _with_repeats(campaign: Campaign, repeats: int, output: Path) -> Campaign:
         raise UserError(f"{repeats} repeats are too many; ask for at most {settings.MOST_REPEATS:,}")
     if campaign.shard is not None and repeats != campaign.repeats:
         raise UserError(f"{output} is a share of a campaign, and the shares must have the same repeats")
-    return replace(campaign, repeats=repeats)
+    return msgspec.structs.replace(campaign, repeats=repeats)
 
 
 def _refuse_without_room(folder: Folder, campaign: Campaign, todo: Sequence[Run]) -> None:
@@ -301,7 +294,7 @@ def _run(
                 if within_s is not None and round_begins and run.repeat > 1:
                     this_round = [other for other in left if other.repeat == run.repeat]
                     if time.monotonic() - began + estimate.left_s(this_round) > within_s:
-                        campaign = replace(campaign, repeats=run.repeat - 1)
+                        campaign = msgspec.structs.replace(campaign, repeats=run.repeat - 1)
                         whole_text(folder.path / document.FILE, campaign.to_json())
                         outcome.total -= len(left)
                         break
@@ -310,13 +303,11 @@ def _run(
                 show.run_begins(run, campaign.repeats, estimate.expected_s(run), estimate.left_s(left))
                 run_began = time.monotonic()
                 result = _run_one(campaign, run, choices[run.allocator], folder, show, estimate)
-                if result["status"] == "ok" and not run.traced:
+                if result.ok and not run.traced:
                     estimate.observed(run, time.monotonic() - run_began + cooldown_s)
                 _count(outcome, campaign, run, result)
                 _keep_clock(folder, result)
-                show.run_ends(
-                    run, result["reason"] if result["status"] == "failed" else None, estimate.left_s(left[1:])
-                )
+                show.run_ends(run, None if result.ok else result.reason, estimate.left_s(left[1:]))
             folder.drop_plans()
     except KeyboardInterrupt:
         outcome.interrupted = True
@@ -325,7 +316,7 @@ def _run(
 
 def _run_one(
     campaign: Campaign, run: Run, choice: Choice, folder: Folder, show: Display, estimate: Estimate
-) -> dict[str, Any]:
+) -> RunFacts:
     journal = campaign.journal(run.journal)
     needed = prepare.run_bytes(journal, sampled=run.sampled)
     if folder.free_bytes() < needed:
@@ -339,7 +330,7 @@ def _run_one(
             request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor, tick=show.tick
         )
         # An allocator is not to blame for a disk that others filled meanwhile.
-        if result["status"] == "failed" and folder.free_bytes() < needed:
+        if not result.ok and folder.free_bytes() < needed:
             raise _full(folder, needed)
     return result
 
@@ -352,12 +343,12 @@ def _full(folder: Folder, needed: int) -> UserError:
     )
 
 
-def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, show: Display) -> None:
+def _plan_again(campaign: Campaign, journal: Journal, folder: Folder, show: Display) -> None:
     """A resumed campaign whose plan is gone: made again, from a journal that must be the same."""
-    stretch = Stretch(journal["name"], Path(journal["path"]), journal["from_s"], journal["to_s"])
+    stretch = Stretch(journal.name, Path(journal.path), journal.from_s, journal.to_s)
     if not stretch.path.is_file():
         raise UserError(f"the journal {stretch.path} of this campaign is gone; put it back to go on")
-    if prepare.sha256(stretch.path) != journal["sha256"]:
+    if prepare.sha256(stretch.path) != journal.sha256:
         raise UserError(
             f"the journal {stretch.path} has changed since this campaign began; put the old one back, or "
             "measure again in another folder"
@@ -365,16 +356,16 @@ def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, sho
     prepare.plan(stretch, campaign.options.threads, folder, lambda part, text: show.planning(stretch.name, part, text))
 
 
-def _count(outcome: Outcome, campaign: Campaign, run: Run, result: dict[str, Any]) -> None:
-    if result["status"] == "ok":
+def _count(outcome: Outcome, campaign: Campaign, run: Run, result: RunFacts) -> None:
+    if result.ok:
         outcome.succeeded += 1
-        outcome.beside += all(entry["name"] != run.allocator for entry in campaign.allocators)
+        outcome.beside += all(entry.name != run.allocator for entry in campaign.allocators)
     else:
-        outcome.failed[run.id] = result.get("reason") or "it gave no reason"
+        outcome.failed[run.id] = result.reason or "it gave no reason"
 
 
-def _keep_clock(folder: Folder, result: dict[str, Any]) -> None:
+def _keep_clock(folder: Folder, result: RunFacts) -> None:
     """The clock's rate is the replayer's to measure: the first run that tells it completes `machine.json`."""
     facts = machine.read(folder.path)
-    if facts.get("ticks_per_ns") is None and result.get("ticks_per_ns"):
-        machine.write(folder.path, {**facts, "ticks_per_ns": result["ticks_per_ns"]})
+    if facts.ticks_per_ns is None and result.ticks_per_ns:
+        machine.write(folder.path, msgspec.structs.replace(facts, ticks_per_ns=result.ticks_per_ns))

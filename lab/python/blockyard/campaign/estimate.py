@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
+from blockyard.campaign.document import Journal
 from blockyard.campaign.schedule import Run
 
 # Before anything has run: a process start, a plan mapped in and samples written out, and an event at max pace.
@@ -14,8 +14,8 @@ _EVENT_AT_MAX_PACE_S = 200e-9
 class Estimate:
     """Expected seconds of runs. `journals` are the entries of `campaign.json`."""
 
-    def __init__(self, journals: Iterable[dict[str, Any]]) -> None:
-        self._journals = {journal["name"]: journal for journal in journals}
+    def __init__(self, journals: Iterable[Journal]) -> None:
+        self._journals = {journal.name: journal for journal in journals}
         self._like: dict[tuple[str, str, str, bool], list[float]] = defaultdict(list)
         self._overheads: list[float] = []
 
@@ -23,8 +23,8 @@ class Estimate:
         """What the journal's own clock says, nothing else counted."""
         journal = self._journals[run.journal]
         if run.pace == "max":
-            return journal["measured_events"] * _EVENT_AT_MAX_PACE_S
-        return journal["duration_s"] / float(run.pace.removesuffix("x"))
+            return journal.measured_events * _EVENT_AT_MAX_PACE_S
+        return journal.duration_s / float(run.pace.removesuffix("x"))
 
     def expected_s(self, run: Run) -> float:
         """The mean of like runs of the same journal, else the nominal time and the mean overhead so far."""

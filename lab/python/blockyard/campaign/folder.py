@@ -2,15 +2,14 @@
 
 import errno
 import fcntl
-import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
-from blockyard.campaign import document
+from blockyard.campaign import document, facts
+from blockyard.campaign.facts import RunFacts
 from blockyard.campaign.schedule import Run
 from blockyard.errors import UserError
 from blockyard.files import whole_folder
@@ -112,18 +111,14 @@ class Folder:
     def run(self, run: Run) -> Path:
         return self.path / RUNS / run.id
 
-    def result(self, run: Run) -> dict[str, Any] | None:
-        """A finished run's `run.json`; None when it isn't finished, or what is there can't be read."""
+    def result(self, run: Run) -> RunFacts | None:
+        """Of a finished run; None when it isn't finished, or what is there can't be read."""
         try:
-            fields = json.loads((self.run(run) / "run.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        if not isinstance(fields, dict) or fields.get("status") not in ("ok", "failed"):
+            found = facts.read(self.run(run) / facts.RUN, RunFacts)
+        except (FileNotFoundError, UserError):
             return None
         left = "syscalls.npy" if run.traced else "samples.npy" if run.sampled else "bursts.npy"
-        if fields["status"] == "ok" and not (self.run(run) / left).is_file():
-            return None
-        return fields
+        return found if not found.ok or (self.run(run) / left).is_file() else None
 
     def running(self, run: Run) -> AbstractContextManager[Path]:
         """An empty folder for the run to write into."""

@@ -1,12 +1,14 @@
 """The machine that a campaign runs on: described for the reader, and examined for what would spoil figures."""
 
-import json
 import os
 import platform
 import time
 from pathlib import Path
-from typing import Any
 
+import msgspec
+
+from blockyard.campaign import facts
+from blockyard.campaign.facts import MachineFacts
 from blockyard.campaign.folder import MACHINE
 from blockyard.errors import UserError
 from blockyard.files import whole_text
@@ -19,48 +21,46 @@ _BUSY_CORES = 0.15
 _PROBE_S = 0.2
 
 
-def describe() -> dict[str, Any]:
-    """What `machine.json` holds. `kind` is the text that two machines share when their figures may be joined."""
+def describe() -> MachineFacts:
     cpu = _fields("/proc/cpuinfo", ":")
-    facts: dict[str, Any] = {
-        "cpu": _cpu_words(cpu),
-        "architecture": platform.machine(),
-        "cores": os.cpu_count() or 1,
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": platform.release(),
-        "libc": " ".join(platform.libc_ver()).strip(),
-        "distribution": _fields("/etc/os-release", "=").get("PRETTY_NAME", "unknown").strip('"'),
-        "clock": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown",
-        "ticks_per_ns": None,
-        "transparent_huge_pages": transparent_huge_pages(),
-        "governor": governor(),
-        "virtualised": "hypervisor" in (cpu.get("flags") or cpu.get("Features", "")).split(),
-    }
-    facts["kind"] = kind(facts)
-    return facts
+    found = MachineFacts(
+        cpu=_cpu_words(cpu),
+        architecture=platform.machine(),
+        cores=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        kernel=platform.release(),
+        libc=" ".join(platform.libc_ver()).strip(),
+        distribution=_fields("/etc/os-release", "=").get("PRETTY_NAME", "unknown").strip('"'),
+        clock=_first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown",
+        transparent_huge_pages=transparent_huge_pages(),
+        governor=governor(),
+        virtualised="hypervisor" in (cpu.get("flags") or cpu.get("Features", "")).split(),
+    )
+    return msgspec.structs.replace(found, kind=kind(found))
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path) -> MachineFacts:
     """What a campaign's folder holds of it."""
     try:
-        facts = json.loads((folder / MACHINE).read_text(encoding="utf-8"))
-        facts["kind"]
-    except (OSError, ValueError, KeyError, TypeError):
+        found = facts.read(folder / MACHINE, MachineFacts)
+    except (FileNotFoundError, UserError):
+        found = MachineFacts()
+    if not found.kind:
         raise UserError(
             f"{folder / MACHINE} is missing or damaged, so nobody can tell which machine the runs in {folder} come "
             "from; measure them again in another folder"
-        ) from None
-    return facts
+        )
+    return found
 
 
-def write(folder: Path, facts: dict[str, Any]) -> None:
-    whole_text(folder / MACHINE, json.dumps(facts, indent=2) + "\n")
+def write(folder: Path, found: MachineFacts) -> None:
+    whole_text(folder / MACHINE, msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
 
 
 def refuse_another(folder: Path) -> None:
     """Refuses to go on with a folder that another kind of machine began."""
     before, now = read(folder), describe()
-    if before["kind"] != now["kind"]:
+    if before.kind != now.kind:
         raise UserError(
             f"the finished runs in {folder} come from another kind of machine "
             f"({', then '.join(kind_differences(before, now))} now), and one comparison never mixes machines; measure "
@@ -68,25 +68,25 @@ def refuse_another(folder: Path) -> None:
         )
 
 
-def kind(facts: dict[str, Any]) -> str:
+def kind(of: MachineFacts) -> str:
     """Everything known to move a latency. Memory is rounded: firmware takes its bite out of equal machines."""
     parts = [
-        facts["cpu"],
-        facts["architecture"],
-        f"{facts['cores']} cores",
-        f"{round(facts['memory_bytes'] / _GIB)} GiB",
-        f"Linux {facts['kernel']}",
-        facts["libc"],
-        facts["distribution"],
-        f"clock {facts['clock']}",
-        f"transparent huge pages {facts['transparent_huge_pages']}",
-        f"governor {facts['governor']}",
-        "virtual" if facts["virtualised"] else "bare metal",
+        of.cpu,
+        of.architecture,
+        f"{of.cores} cores",
+        f"{round(of.memory_bytes / _GIB)} GiB",
+        f"Linux {of.kernel}",
+        of.libc,
+        of.distribution,
+        f"clock {of.clock}",
+        f"transparent huge pages {of.transparent_huge_pages}",
+        f"governor {of.governor}",
+        "virtual" if of.virtualised else "bare metal",
     ]
     return ", ".join(parts)
 
 
-def kind_differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+def kind_differences(one: MachineFacts, other: MachineFacts) -> list[str]:
     """How two machines of different kinds differ, each difference a phrase."""
     names = {
         "cpu": "processor",
@@ -100,13 +100,12 @@ def kind_differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         "governor": "governor",
         "virtualised": "virtualisation",
     }
-    found = [
-        f"{name} {one.get(key)} and {other.get(key)}" for key, name in names.items() if one.get(key) != other.get(key)
-    ]
-    memory = [round(machine.get("memory_bytes", 0) / _GIB) for machine in (one, other)]
+    pairs = {name: (getattr(one, key), getattr(other, key)) for key, name in names.items()}
+    found = [f"{name} {here} and {there}" for name, (here, there) in pairs.items() if here != there]
+    memory = [round(machine.memory_bytes / _GIB) for machine in (one, other)]
     if memory[0] != memory[1]:
         found.append(f"memory {memory[0]} and {memory[1]} GiB")
-    return found or [f"kind '{one.get('kind')}' and '{other.get('kind')}'"]
+    return found or [f"kind '{one.kind}' and '{other.kind}'"]
 
 
 def busy_cores(seconds: float = _PROBE_S) -> float:
@@ -116,32 +115,32 @@ def busy_cores(seconds: float = _PROBE_S) -> float:
     return (after[0] - before[0]) / passed * (os.cpu_count() or 1) if passed > 0 else 0.0
 
 
-def warnings(facts: dict[str, Any], busy: float) -> list[str]:
+def warnings(of: MachineFacts, busy: float) -> list[str]:
     """What the reader of the figures must know, or better put right first; each a sentence that says what to do."""
     found = []
     if busy > _BUSY_CORES:
         found.append(
-            f"the machine is busy ({busy:.1f} of its {facts['cores']} cores are in use by others), which "
+            f"the machine is busy ({busy:.1f} of its {of.cores} cores are in use by others), which "
             "raises every latency; stop what else is running and start again"
         )
-    if facts["cores"] < 2:
+    if of.cores < 2:
         found.append(
             "the machine has a single core, so an allocator's background work interrupts the program; "
             "compare only with figures from one core"
         )
-    if facts["governor"] not in ("performance", "unknown"):
+    if of.governor not in ("performance", "unknown"):
         found.append(
-            f"the processor's governor is '{facts['governor']}', so its clock changes during a run; "
+            f"the processor's governor is '{of.governor}', so its clock changes during a run; "
             "'cpupower frequency-set -g performance' holds it"
         )
-    if facts["transparent_huge_pages"] == "always":
+    if of.transparent_huge_pages == "always":
         found.append(
             "transparent huge pages are 'always', so single first touches take hundreds of microseconds; "
             "'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' is Debian's own setting"
         )
-    if facts["clock"] not in ("tsc", "arch_sys_counter", "unknown"):
+    if of.clock not in ("tsc", "arch_sys_counter", "unknown"):
         found.append(
-            f"the kernel distrusts the cycle counter and keeps time by '{facts['clock']}', so latencies may "
+            f"the kernel distrusts the cycle counter and keeps time by '{of.clock}', so latencies may "
             "be wrong; measure on another machine"
         )
     return found

@@ -3,12 +3,13 @@
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from blockyard.campaign import document, machine
 from blockyard.campaign.document import Campaign
+from blockyard.campaign.facts import MachineFacts, Part
 from blockyard.campaign.folder import LOCK, RUNS, Folder, disk_errors
 from blockyard.campaign.schedule import Run
 from blockyard.errors import UserError
@@ -31,7 +32,7 @@ def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
         different = document.share_differences(campaigns[0], campaign)
         if different:
             raise UserError(f"{shares[0]} and {share} are not of one campaign: {'; '.join(different)}")
-        if facts["kind"] != machines[0]["kind"]:
+        if facts.kind != machines[0].kind:
             raise UserError(
                 f"{shares[0]} and {share} ran on different kinds of machines "
                 f"({'; '.join(machine.kind_differences(machines[0], facts))}), and one comparison never "
@@ -57,7 +58,7 @@ def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
 
 
 def _join(
-    output: Path, campaign: Campaign, shares: Sequence[Path], machines: Sequence[dict[str, Any]], found: dict[Run, Path]
+    output: Path, campaign: Campaign, shares: Sequence[Path], machines: Sequence[MachineFacts], found: dict[Run, Path]
 ) -> None:
     with (
         disk_errors(output, "nothing was joined, and the shares are as they were: free some space and join again"),
@@ -71,15 +72,11 @@ def _join(
             for file in Folder(share).run(run).iterdir():
                 _link(file, partial / file.relative_to(share))
         parts = [
-            {
-                "share": document.read(share).shard or "whole",
-                "runs": sum(owner == share for owner in found.values()),
-                "machine": facts,
-            }
+            Part(document.read(share).shard or "whole", sum(owner == share for owner in found.values()), facts)
             for share, facts in zip(shares, machines, strict=True)
         ]
-        machine.write(partial, {**machines[0], "joined": parts})
-        whole_text(partial / document.FILE, replace(campaign, shard=None).to_json())
+        machine.write(partial, msgspec.structs.replace(machines[0], joined=parts))
+        whole_text(partial / document.FILE, msgspec.structs.replace(campaign, shard=None).to_json())
         if output.exists():
             output.rmdir()  # refuses a folder that something was put into meanwhile
 

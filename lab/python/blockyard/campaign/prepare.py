@@ -2,13 +2,15 @@
 
 import errno
 import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from blockyard import native
+from blockyard.campaign.document import Journal, PlanFacts
 from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.settings import Stretch
 from blockyard.errors import UserError
@@ -34,7 +36,7 @@ def plan(
     folder: Folder,
     progress: Callable[[float, str], None],
     routes: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> PlanFacts:
     """Plans one journal into the campaign's folder and returns the facts that `campaign.json` keeps of it. `routes` are
     more options, which say what goes to the library's own allocators."""
     target, shared = folder.plan(stretch.name), folder.shared_facts(stretch.name)
@@ -44,18 +46,27 @@ def plan(
         target.parent.mkdir(parents=True, exist_ok=True)
         shared.mkdir(parents=True, exist_ok=True)
         output = _call([stretch.path, *native.arguments(given)], folder, progress)
-    try:
-        facts = json.loads(output)
-        facts["measured_events"], facts["duration_s"], facts["peak_bytes"], facts["events"]
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"blockyard-replay said nothing usable about {stretch.path}; is it of this version?") from None
-    if facts["measured_events"] == 0:
+    facts = native.decoded("blockyard-replay", output, PlanFacts)
+    if facts.measured_events == 0:
         raise UserError(f"the stretch of {stretch.path} holds no events to measure; choose another --from and --to")
-    if facts.get("stacks"):
+    if facts.stacks:
         with disk_errors(folder.path):
             options = native.arguments({"-o": shared / SITES, **bounds})
             native.call("blockyard-sites", ["events", stretch.path, *options], on_progress=progress)
     return facts
+
+
+def entry(stretch: Stretch, sha256: str, facts: PlanFacts, **more: Any) -> Journal:
+    """What `campaign.json` keeps of a journal."""
+    return Journal(
+        name=stretch.name,
+        path=str(stretch.path.resolve()),
+        sha256=sha256,
+        from_s=stretch.from_s,
+        to_s=stretch.to_s,
+        **more,
+        **msgspec.structs.asdict(facts),
+    )
 
 
 def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float, str], None]) -> str:
@@ -71,6 +82,6 @@ def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float
         raise
 
 
-def run_bytes(journal: dict[str, Any], *, sampled: bool) -> int:
+def run_bytes(journal: Journal, *, sampled: bool) -> int:
     """Disk space that one run of a journal needs."""
-    return _RUN_BYTES + (0 if not sampled else journal["measured_events"] * SAMPLE_BYTES)
+    return _RUN_BYTES + (0 if not sampled else journal.measured_events * SAMPLE_BYTES)

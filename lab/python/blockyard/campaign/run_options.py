@@ -6,7 +6,7 @@ of `blockyard-replay run`, and something in which campaigns must agree to be res
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 import click
@@ -56,15 +56,14 @@ def _option(
     flag: str,
     text: str,
     *,
-    absent: Any = None,
     parse: Callable[[Any], Any] = lambda value: value,
     in_file: type | tuple[type, ...] = bool,
     in_traces: bool = True,
     same_results: bool = False,
     **click_attributes: Any,
 ) -> Any:
-    """`absent` is the value in a campaign from before the option existed, `in_file` its type in a campaign file;
-    an option of which results do not depend (`same_results`) may differ between campaigns that are compared."""
+    """`in_file` is its type in a campaign file; an option of which results do not depend (`same_results`) may differ
+    between campaigns that are compared."""
     key = flag.removeprefix("--").replace("-", "_")
     return field(
         default=default,
@@ -72,7 +71,6 @@ def _option(
             "flag": flag,
             "text": text,
             "key": key,
-            "absent": default if absent is None else absent,
             "parse": parse,
             "in_file": in_file,
             "in_traces": in_traces,
@@ -98,7 +96,6 @@ class RunOptions:
         CAUSES_ABOVE_NS,
         "--causes-above",
         "Find out why events of NS nanoseconds and more were slow; 0 turns it off.  [250]",
-        absent=0,
         parse=_causes_above,
         in_file=int,
         type=int,
@@ -157,9 +154,6 @@ class RunOptions:
             if value != getattr(other, one.name) and not one.metadata["same_results"]:
                 yield one.metadata["flag"], value, getattr(other, one.name)
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     def _values(self) -> Iterator[tuple[Field, Any]]:
         return ((one, getattr(self, one.name)) for one in fields(self))
 
@@ -189,8 +183,3 @@ def from_file(table: Mapping[str, Any]) -> RunOptions:
     """What a campaign file says of them."""
     keys = {one: one.metadata["key"] for one in fields(RunOptions)}
     return RunOptions(**{one.name: one.metadata["parse"](table[key]) for one, key in keys.items() if key in table})
-
-
-def from_json(entries: Mapping[str, Any]) -> RunOptions:
-    """What a campaign.json says of them, also one that is older than some."""
-    return RunOptions(**{one.name: entries.get(one.name, one.metadata["absent"]) for one in fields(RunOptions)})

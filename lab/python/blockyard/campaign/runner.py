@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from blockyard import native
 from blockyard.allocators import Choice
+from blockyard.campaign import facts
+from blockyard.campaign.facts import RunFacts
 from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import Run
 from blockyard.durations import duration
+from blockyard.errors import UserError
 
 # The only variables that a run inherits; anything else could tune an allocator behind the campaign's back.
 _INHERITED = ("PATH", "HOME", "TMPDIR")
@@ -60,7 +62,7 @@ def command_line(request: Request, output: Path) -> list[str]:
 
 def run_once(
     request: Request, output: Path, *, limit_s: float, lock: int, tick: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+) -> RunFacts:
     """Runs it to its end and returns what its `run.json` holds; a failure of any kind becomes such a file as well.
 
     `tick` is called about once per second. An interrupt ends the process and goes on to the caller.
@@ -95,27 +97,30 @@ def run_once(
         process.communicate()
         raise
     written = _written(output)
-    if process.returncode == 0 and written is not None and written.get("status") == "ok":
+    if process.returncode == 0 and written is not None and written.ok:
         return written
-    reason = (
-        f"it made no progress and was stopped after {duration(limit_s * 1e9)}"
-        if hung
-        else _reason(process.returncode, messages, written)
-    )
-    return _write_failure(request, output, reason, started_at, written or {})
+    if hung or written is None or written.ok or not written.reason:
+        reason = (
+            f"it made no progress and was stopped after {duration(limit_s * 1e9)}"
+            if hung
+            else _reason(process.returncode, messages)
+        )
+        written = _write_failure(request, output, reason, started_at)
+    # A failed run keeps its `run.json` and nothing else: half its samples would pass for a whole run's.
+    for left in output.iterdir():
+        if left.name != facts.RUN:
+            left.unlink()
+    return written
 
 
-def _written(output: Path) -> dict[str, Any] | None:
+def _written(output: Path) -> RunFacts | None:
     try:
-        fields = json.loads((output / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return facts.read(output / facts.RUN, RunFacts)
+    except (FileNotFoundError, UserError):
         return None
-    return fields if isinstance(fields, dict) else None
 
 
-def _reason(code: int, messages: str, written: dict[str, Any] | None) -> str:
-    if written is not None and written.get("status") == "failed" and written.get("reason"):
-        return str(written["reason"])
+def _reason(code: int, messages: str) -> str:
     lines = [line.strip() for line in messages.splitlines() if line.strip() and not line.startswith("progress ")]
     sentences = [line.removeprefix("blockyard: ") for line in lines if line.startswith("blockyard: ")]
     if code > 0 and sentences:
@@ -130,14 +135,12 @@ def _reason(code: int, messages: str, written: dict[str, Any] | None) -> str:
     return f"it ended with exit code {code}{said}"
 
 
-def _write_failure(
-    request: Request, output: Path, reason: str, started_at: str, written: dict[str, Any]
-) -> dict[str, Any]:
-    """A failed run keeps its `run.json` and nothing else: half its samples would pass for a whole run's."""
+def _write_failure(request: Request, output: Path, reason: str, started_at: str) -> RunFacts:
     run, choice = request.run, request.choice
     fields = {
         "format": 1,
         "status": "failed",
+        "reason": reason,
         "journal": run.journal,
         "allocator": choice.name,
         "variant": choice.variant or "defaults",
@@ -150,11 +153,7 @@ def _write_failure(
         "untimed": run.untimed,
         "environment": environment(choice),
         "started_at": started_at,
-        **written,
     }
-    fields |= {"status": "failed", "reason": reason}
     output.mkdir(parents=True, exist_ok=True)
-    for left in output.iterdir():
-        left.unlink()
-    (output / "run.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
-    return fields
+    (output / facts.RUN).write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+    return facts.read(output / facts.RUN, RunFacts)

@@ -9,6 +9,7 @@ import click
 
 from blockyard import journal_tool, options
 from blockyard.advise import tool
+from blockyard.advise.document import Request
 from blockyard.campaign.prepare import sha256
 from blockyard.report import advice, blocks
 
@@ -74,21 +75,21 @@ def command(
     interrupted goes on when the command is given again.
     """
     wanted = tool.wishes(applied)
-    request = {
-        "journal": str(journal.resolve()),
-        "sha256": [sha256(one) for one in (journal, *on)],
-        "on": [str(one.resolve()) for one in on],
-        "apply": wanted,
-        "all": everything,
-        "fps": fps,
-    }
+    request = Request(
+        str(journal.resolve()),
+        [sha256(one) for one in (journal, *on)],
+        [str(one.resolve()) for one in on],
+        wanted,
+        everything,
+        fps,
+    )
     with tool.Folder(output, request) as folder:
         report = folder.begun
         if report is None:
             report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES, everything)
-            report |= {"fps": fps, "request": request}
+            report.request = request
             folder.write(report, advice.page(report))
-        if report["advice"] and not no_replay:
+        if report.advice and not no_replay:
             from blockyard.advise import measure  # here, as it brings numpy along, which the rest does not need
 
             try:
@@ -98,8 +99,8 @@ def command(
                 click.echo("blockyard: interrupted; the replays made are kept; the same command goes on", err=True)
                 sys.exit(128 + signal.SIGINT)
     if as_json:
-        journal_tool.print_json(report)
+        journal_tool.print_json(tool.text(report))
         return
     click.echo(blocks.text(advice.said(report)), nl=False)
-    if report.get("measured"):
+    if report.measured:
         click.echo(f"\nOn a page, with its events and stacks: blockyard report {shlex.quote(str(output))}")

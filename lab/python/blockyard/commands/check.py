@@ -17,20 +17,21 @@ def command(journal: Path, as_json: bool) -> None:
     Checks the checksums, the order of events, that only live blocks are freed, that no address is live twice, the call
     stacks, and the footer against the contents. Exits with 1 and the first violation's event and place.
     """
-    result = journal_tool.call(["check", journal])
+    text = journal_tool.call(["check", journal])
     if as_json:
-        journal_tool.print_json(result)
+        journal_tool.print_json(text)
         return
-    addresses = "addresses checked" if result["has_addresses"] else "no addresses kept"
+    result = journal_tool.checked(text)
+    addresses = "addresses checked" if result.has_addresses else "no addresses kept"
     stacks = "no call stacks"
-    if result["stacks"]:
-        of = counted(result["events_with_stack"], "event")
-        stacks = f"{counted(result['stacks'], 'different call stack')} on {of}"
-    frames = counted(result["frame_marks"], "frame mark")
-    allocator = f"; malloc of {result['allocator']}" if result["allocator"] else ""
+    if result.stacks:
+        of = counted(result.events_with_stack, "event")
+        stacks = f"{counted(result.stacks, 'different call stack')} on {of}"
+    frames = counted(result.frame_marks, "frame mark")
+    allocator = f"; malloc of {result.allocator}" if result.allocator else ""
     click.echo(
-        f"{journal}: no violation in {counted(result['events'], 'event')} "
-        f"({counted(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
-        f"{counted(result['threads'], 'thread')}; {frames}; {stacks}; {addresses}{allocator})"
+        f"{journal}: no violation in {counted(result.events, 'event')} "
+        f"({counted(result.blocks_given, 'block')}, {result.live_at_end:,} live at the end; "
+        f"{counted(result.threads, 'thread')}; {frames}; {stacks}; {addresses}{allocator})"
     )
-    journal_tool.print_notes(result["notes"])
+    journal_tool.print_notes(result.notes)

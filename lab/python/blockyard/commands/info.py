@@ -15,10 +15,10 @@ def command(journal: Path, as_json: bool) -> None:
 
     JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording.
     """
-    facts = journal_tool.call(["info", journal])
+    text = journal_tool.call(["info", journal])
     if as_json:
-        journal_tool.print_json(facts)
+        journal_tool.print_json(text)
         return
     from blockyard.report import blocks, journal_info  # only here: rich, which it imports, would slow --json and --help
 
-    click.echo(blocks.text(journal_info.said(facts)), nl=False)
+    click.echo(blocks.text(journal_info.said(journal_tool.facts(text))), nl=False)

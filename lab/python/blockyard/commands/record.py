@@ -109,7 +109,7 @@ def command(
     outcome = recording.run(request)
     for line in recording_summary.describe(outcome):
         click.echo(line, err=True)
-    still_recording = any(image["running"] for image in outcome.summary["images"])
+    still_recording = any(image.running for image in outcome.summary.images)
     nothing = not still_recording and recording_summary.complete_journals(outcome) == 0
     if outcome.exit_code == 0 and (nothing or recording_summary.incomplete_journals(outcome) > 0):
         sys.exit(1)  # the program did well, the recording did not

@@ -66,7 +66,7 @@ def command(journal: Path, as_csv: bool, as_json: bool, **given: Any) -> None:
     if given["from_"] is not None and not result.all.allocations and given["sort"] not in ("peak", "end"):
         raise UserError(f"{journal} has no allocation at or after {given['from_']:g} s that the options choose")
     if as_json:
-        journal_tool.print_json(json.loads(text))
+        journal_tool.print_json(text)
         return
     if not result.sites:
         raise UserError(f"no site of {journal} matches")

@@ -1,10 +1,10 @@
 """Runs blockyard-locality: a process of its own for each allocator and repeat, interleaved."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 
 from blockyard import allocators, native
@@ -48,6 +48,23 @@ class Measured:
     addresses: np.ndarray
 
 
+class _Cold(msgspec.Struct):
+    allocate_ns: float
+    free_ns: float
+
+
+class _Warm(msgspec.Struct):
+    allocate_ns: list[float]
+    free_ns: list[float]
+
+
+class _Facts(msgspec.Struct):
+    version: str
+    cold: _Cold
+    warm: _Warm
+    addresses: list[int]
+
+
 def subjects(spec: Sequence[str]) -> tuple[list[Subject], list[str]]:
     """What `-a` names: our lifetimes and the lab's allocators; and a sentence for each that can't be had."""
     words = [word.strip() for part in spec for word in part.split(",") if word.strip()]
@@ -89,14 +106,14 @@ def _run(subject: Subject, test: Test) -> Measured:
     given = {"--count": test.count, "--size": test.size, "--align": test.align, "--aged": test.aged}
     if subject.name == "temp":
         given["--temp-region"] = test.temp_region
-    facts = json.loads(
-        native.call(_PROGRAM, [*subject.arguments, *native.arguments(given)], env={**os.environ, **subject.environment})
-    )
+    arguments = [*subject.arguments, *native.arguments(given)]
+    text = native.call(_PROGRAM, arguments, env={**os.environ, **subject.environment})
+    facts = native.decoded(_PROGRAM, text, _Facts)
     return Measured(
-        facts["version"],
-        facts["cold"]["allocate_ns"],
-        facts["cold"]["free_ns"],
-        np.array(facts["warm"]["allocate_ns"]),
-        np.array(facts["warm"]["free_ns"]),
-        np.array(facts["addresses"], dtype=np.int64),
+        facts.version,
+        facts.cold.allocate_ns,
+        facts.cold.free_ns,
+        np.array(facts.warm.allocate_ns),
+        np.array(facts.warm.free_ns),
+        np.array(facts.addresses, dtype=np.int64),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from blockyard.advise import tool
+from blockyard.advise.document import Advice
 from blockyard.allocators import of_library
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections, standing
 from blockyard.analysis.frames import FrameCut
@@ -99,18 +100,18 @@ def build(
     )
 
 
-def _advice(sections: list[Section], options: ReportOptions) -> dict[str, dict[str, Any]]:
+def _advice(sections: list[Section], options: ReportOptions) -> dict[str, Advice]:
     """By the fingerprint of a journal. Refuses advice about none of these, and two about one."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Advice] = {}
     folders: dict[str, Path] = {}
     for folder in dict.fromkeys(options.advice):
         report = tool.read(folder)
         about = tool.fingerprint(report)
-        section = next((one for one in sections if one.facts.get("sha256") == about), None)
+        section = next((one for one in sections if one.facts.sha256 == about), None)
         if section is None:
-            replayed = sections[0].facts.get("path")
+            replayed = sections[0].facts.path
             raise UserError(
-                f"{folder} is advice about {report['request']['journal']}, which is no journal of this campaign as it "
+                f"{folder} is advice about {report.request.journal}, which is no journal of this campaign as it "
                 f"was replayed; 'blockyard advise {replayed}' writes advice about it"
             )
         if about in found:
@@ -168,7 +169,7 @@ def _measure(
                 one.together = peers
             header = headers.of(results, section, members, options.gross)
             folder = out / section.journal / section.slug
-            own = options.recorded_with or of_library(section.facts.get("allocator", ""))
+            own = options.recorded_with or of_library(section.facts.allocator)
             mine = replace(options, recorded_with=own)
             found.append(MeasuredSection(results, section, ranked(members), header, folder, mine))
             if not found[-1].views:
@@ -203,11 +204,7 @@ def _shares(allocators: int, options: ReportOptions) -> list[int]:
 
 
 def _write(
-    measured: list[MeasuredSection],
-    out: Path,
-    options: ReportOptions,
-    advice: dict[str, dict[str, Any]],
-    tell: Progress,
+    measured: list[MeasuredSection], out: Path, options: ReportOptions, advice: dict[str, Advice], tell: Progress
 ) -> tuple[list[_Part], dict[str, list[Path]]]:
     """The text of each section, and what was written, by kind."""
     tasks: list[_Task] = []

@@ -52,10 +52,10 @@ def tables(lineup: Lineup) -> Iterator[Table]:
 
 def looked(lineup: Lineup) -> str:
     """How the causes were found and what looking costs."""
-    looking = [run.facts for one in lineup.members for run in one.runs.runs if run.facts.look_source]
-    thresholds = sorted({found.look_threshold_ns for found in looking if found.look_threshold_ns is not None})
-    sources = sorted({found.look_source for found in looking})
-    costs = [found.look_ns for found in looking if found.look_ns is not None]
+    looking = [run.facts for one in lineup.members for run in one.runs.runs if run.facts.looking.source]
+    thresholds = sorted({found.looking.threshold_ns for found in looking if found.looking.threshold_ns is not None})
+    sources = sorted({found.looking.source for found in looking})
+    costs = [found.looking.ns_a_look for found in looking if found.looking.ns_a_look is not None]
     if not thresholds:
         return "Slow events were looked into, but these runs do not say from what latency on."
     span = (
@@ -65,7 +65,7 @@ def looked(lineup: Lineup) -> str:
         else ""
     )
     above = " and ".join(units.duration(ns) for ns in thresholds)
-    why = "; ".join(sorted({found.look_reason for found in looking if found.look_reason}))
+    why = "; ".join(sorted({found.looking.reason for found in looking if found.looking.reason}))
     return f"Events of {above} and more were looked into by {' and '.join(sources)}{span}." + (
         f" {why[0].upper()}{why[1:]}." if why else ""
     )

@@ -224,9 +224,9 @@ def _section_fields(section: Section) -> dict[str, Any]:
     new = section.pair.new
     return {
         "journal": new.journal,
-        "sha256": new.facts.get("sha256"),
-        "from_s": new.facts.get("from_s"),
-        "to_s": new.facts.get("to_s"),
+        "sha256": new.facts.sha256,
+        "from_s": new.facts.from_s,
+        "to_s": new.facts.to_s,
         "pace": new.pace,
         "touch": new.touch,
         "threads": new.threads,

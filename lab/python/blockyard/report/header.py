@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from blockyard.analysis.facts import MachineFacts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.sections import AllocatorRuns, Results, Section, pace_words, touch_words
+from blockyard.campaign.document import Journal
+from blockyard.campaign.facts import MachineFacts
 from blockyard.report import units
 
 
@@ -75,7 +75,7 @@ def machine_words(machine: MachineFacts) -> str:
     """`AMD EPYC (26 2 1), 2 cores, 23 GiB, virtual machine; Debian 12, Linux 6.1.0`."""
     parts = [
         machine.cpu or "unknown processor",
-        "? cores" if machine.cores is None else f"{machine.cores:.0f} cores",
+        f"{machine.cores} cores" if machine.cores else "? cores",
         units.size(machine.memory_bytes) if machine.memory_bytes else "",
         "virtual machine" if machine.virtualised else "",
     ]
@@ -88,8 +88,8 @@ def machine_words(machine: MachineFacts) -> str:
     return f"{', '.join(filter(None, parts))}; {', '.join(filter(None, system))}"
 
 
-def _stretch(facts: dict[str, Any]) -> str:
-    begin, end = facts.get("from_s"), facts.get("to_s")
+def _stretch(facts: Journal) -> str:
+    begin, end = facts.from_s, facts.to_s
     if begin is None and end is None:
         return ""
     return f", stretch {begin or 0:g} s to {'the end' if end is None else f'{end:g} s'}"

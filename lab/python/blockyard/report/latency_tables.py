@@ -120,7 +120,7 @@ def costs(lineup: Lineup) -> Table:
     def cells(one: AllocatorFigures) -> list[Cell]:
         return [
             *(middle(one.runs.runs, attrgetter(name)) for name in ("peak_resident_bytes", "minor_faults", "cpu_ns")),
-            middle(one.runs.runs, attrgetter("late_p99_ns")),
+            middle(one.runs.runs, attrgetter("late.p99")),
         ]
 
     return lineup.table(
@@ -141,9 +141,9 @@ def fidelity_table(lineup: Lineup) -> Table:
     """Each allocator's runs by their worst, so that nobody needs to guess which figures to trust."""
 
     def cells(one: AllocatorFigures) -> list[Cell]:
-        found = fidelity.worst(one.runs, lineup.of.section.pace)
+        found = fidelity.worst(one.runs, lineup.of.section)
         facts = [run.facts for run in one.runs.runs]
-        known = [[getattr(one, f"late_{which}_ns") for one in facts] for which in ("p50", "p99", "p999", "max")]
+        known = [[getattr(one.late, which) for one in facts] for which in ("p50", "p99", "p999", "max")]
         late = [max((value for value in values if value is not None), default=None) for values in known]
         names = ("inversions", "lost threads", "timer floor", "busy cores")
         return [found.grade.word, *late, *(found.values[name] for name in names)]

@@ -83,8 +83,8 @@ def processor_time(lineup: Lineup) -> Table:
         "processor time",
         [
             (Column("calls", Unit.NS), attrgetter("spent_ns")),
-            (Column("own\nthreads", Unit.COUNT), _middle("own_threads")),
-            (Column("their\nCPU", Unit.NS), _middle("own_threads_cpu_ns")),
+            (Column("own\nthreads", Unit.COUNT), _middle("background.threads")),
+            (Column("their\nCPU", Unit.NS), _middle("background.cpu_ns")),
             (Column("calls and\ntheir CPU", Unit.NS, True), attrgetter("spent_with_background_ns")),
             (Column("whole\nprocess", Unit.NS, True), _middle("cpu_ns")),
         ],
@@ -101,9 +101,9 @@ def deferred_tables(lineup: Lineup) -> Iterator[Table]:
         lineup,
         "after the last free",
         [
-            (Column("CPU of\nown threads", Unit.NS), _middle("after_cpu_ns")),
-            (Column("settled\nafter", Unit.NS), _middle("after_settled_ns")),
-            (Column("resident\nthen", Unit.BYTES, True), _middle("after_resident_bytes")),
+            (Column("CPU of\nown threads", Unit.NS), _middle("after_last_free.cpu_ns")),
+            (Column("settled\nafter", Unit.NS), _middle("after_last_free.settled_after_ns")),
+            (Column("resident\nthen", Unit.BYTES, True), _middle("after_last_free.resident_bytes")),
         ],
         "what an allocator's threads still do, until 50 ms went by without a change in it or in the resident memory; "
         "what it would do later (many purge after 0.5 to 10 s) is not seen",

@@ -25,12 +25,7 @@ _COMBINATIONS = tuple(
     for part in Part
     if operation is not Operation.FREE or part is Part.CALL
 )
-_LATE = (
-    ("late_p50_ns", "late_p50_ns"),
-    ("late_p99_ns", "late_p99_ns"),
-    ("late_p999_ns", "late_p99.9_ns"),
-    ("late_max_ns", "late_most_ns"),
-)
+_LATE = (("p50", "late_p50_ns"), ("p99", "late_p99_ns"), ("p999", "late_p99.9_ns"), ("max", "late_most_ns"))
 _FACTS = (
     "order_waits",
     "wall_ns",
@@ -200,7 +195,7 @@ def _runs(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dic
     """Shares are of events and of threads; null is not known."""
     for one in figures:
         for run in one.runs.runs:
-            graded = fidelity.grade(run, section.pace)
+            graded = fidelity.grade(run, section)
             yield {
                 **section.named,
                 "allocator": one.name,
@@ -208,7 +203,7 @@ def _runs(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dic
                 "repeat": run.repeat,
                 "grade": graded.grade.word,
                 "poor": ", ".join(graded.poor),
-                **{name: getattr(run.facts, fact) for fact, name in _LATE},
+                **{name: getattr(run.facts.late, which) for which, name in _LATE},
                 "inversions_share": graded.values["inversions"],
                 "lost_threads_share": graded.values["lost threads"],
                 "timer_floor_ns": graded.values["timer floor"],

@@ -30,7 +30,7 @@ def short(lineup: Lineup) -> Iterator[Block]:
     """Who waits, and who fills the worst frame; without stacks a sentence on how to have them."""
     joined = lineup.of.by_site
     if joined is None:
-        yield Paragraph(_NO_STACKS if lineup.of.section.facts.get("stacks") is False else _NOT_KEPT)
+        yield Paragraph(_NO_STACKS if lineup.of.section.facts.stacks is False else _NOT_KEPT)
         return
     yield slow_table(lineup, joined, _LISTED)
     yield from _frame_tables(lineup, joined)
@@ -84,7 +84,7 @@ def how_to_name(of: MeasuredSection) -> str:
     name = joined.groups.names[found[0].site] if found else ""
     if "+" not in name or not is_nameless(name):
         return ""
-    journal = of.section.facts.get("path") or "JOURNAL"
+    journal = of.section.facts.path
     return (
         f"To name it, install debug symbols (-dbgsym), run 'blockyard names {journal}' (--debug-dir DIR for symbols "
         "elsewhere) and replay again; or build with -g and record again."

@@ -90,7 +90,7 @@ def of_section(one: Answer) -> list[str]:
         found.append(" ".join(filter(None, (waiting, site_tables.how_to_name(one.of)))))
     found += _distrust(one)
     if one.of.options.assumed and one.of.own is not None:
-        library = one.of.section.facts.get("allocator")
+        library = one.of.section.facts.allocator
         why = (
             f"No replay drives {library}, with which the program was recorded"
             if library
@@ -101,7 +101,7 @@ def of_section(one: Answer) -> list[str]:
 
 
 def _distrust(one: Answer) -> list[str]:
-    graded = {short_name(each): fidelity.worst(each.runs, one.of.section.pace).poor for each in one.members}
+    graded = {short_name(each): fidelity.worst(each.runs, one.of.section).poor for each in one.members}
     poor = {name: subjects for name, subjects in graded.items() if subjects}
     if not poor:
         return []

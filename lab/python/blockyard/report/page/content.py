@@ -106,7 +106,8 @@ def _allocator(
         "repeats": len(runs.runs),
         "step_ns": one.step_ns,
         "measured_ns": one.measured_ns,
-        "grade": fidelity.worst(runs, found.pace).grade.word,
+        "total_ns": None if runs.is_null or runs.totals is None else round(runs.totals.all.with_touch_ns),
+        "grade": fidelity.worst(runs, found).grade.word,
         "peak_bytes": None if runs.is_null else middle(runs.runs, lambda facts: facts.peak_resident_bytes) or None,
         "figures": {
             operation.value: {view.value: _figures(one, view, operation) for view in views} for operation in OPERATIONS

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from blockyard.advise.document import Advice
 from blockyard.analysis import passes, samples, stack_tree, tiles, timeline
 from blockyard.analysis.figures import SLOWEST, AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.frames import SHARES_OVER, FrameCut
@@ -69,7 +70,7 @@ def prepare(
     room: int,
     jobs: int,
     skip: str | None = None,
-    advised: dict[str, Any] | None = None,
+    advised: Advice | None = None,
 ) -> Stacks | None:
     """In at most `room` bytes, compressed, unless there is little of it. None where the journal has no stacks.
     Functions that match `skip` do not stand for a stack; `advised` is advice about this journal."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from blockyard import native
+from blockyard.advise.document import Advice
 from blockyard.analysis import syscalls
 from blockyard.errors import UserError
 from blockyard.files import whole_text
@@ -22,7 +23,7 @@ def write(
     notes: Sequence[str],
     measured: Sequence[MeasuredSection],
     verdicts: Sequence[Sequence[str]],
-    advice: Mapping[str, dict[str, Any]],
+    advice: Mapping[str, Advice],
     jobs: int = 2,
 ) -> Path:
     """Writes the page; `advice` by the SHA-256 of the journal that it is about. Raises UserError where the build has no
@@ -43,7 +44,7 @@ def write(
         traces = [syscalls.read(member.runs, results.machine) for member in one.figures]
         room = events.room(len(one.figures), crowd=len(measured))
         cut = events.Events(one.figures, entry["end_ns"], one.options.gross, jobs, room - room // _STACKS)
-        advised = advice.get(one.section.facts.get("sha256", ""))
+        advised = advice.get(one.section.facts.sha256)
         found = one.by_site and one.by_site.sites
         called = stacks.prepare(
             one.section, found, one.figures, entry["end_ns"], room - cut.size, jobs, one.options.skip, advised

@@ -6,7 +6,7 @@ import { hideTip, showTip, tipTable } from "./chart.js";
 import { make, say, widthOf } from "./dom.js";
 import { ink, isDark } from "./look.js";
 import { modelIfReady } from "./model.js";
-import { change, section, state } from "./state.js";
+import { allocatorNamed, change, section, state } from "./state.js";
 import {
   cursorSeconds,
   functionWords,
@@ -292,6 +292,7 @@ function flameSentence() {
     const of = state.weigh === "time" || state.weigh === "over" ? ` of ${state.focus}, ${state.view}` : "";
     said.push(`${amountWords(totals[0])} of ${state.operation}${of}.`);
     if (state.weigh === "over") said.push(overWords(over, totals[0]));
+    if (of) said.push(timedWords());
     said.push(
       onlySlowOnes(stacks)
         ? "The stretch is too short for sums: these are its slow events alone."
@@ -306,6 +307,13 @@ function flameSentence() {
   if (joined) said.push("What is too small to be shown is joined.");
   if (!named) said.push("Functions have no names yet: run blockyard names on the journal and replay it.");
   return said.join(" ");
+}
+
+/// A clock around each call keeps calls from overlapping: only runs without tell what all of them take.
+function timedWords() {
+  const total = allocatorNamed(state.focus).total_ns;
+  const without = total === null ? "" : `; without a clock around each, all calls of a run take ${duration(total)}`;
+  return `These are timed calls added up${without}.`;
 }
 
 function overWords({ share, phase }, total) {
