@@ -6,11 +6,11 @@ not known is null.
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import msgspec
 from data import commit, described
 
 from blockyard.analysis import causes, cuts, fidelity, figures, frames, memory, noise, sections
@@ -68,7 +68,7 @@ def _head(results: Results, step_ns: float) -> dict[str, Any]:
         "name": results.name,
         "measured_at": results.created_at[:10],
         "commit": commit(),
-        "machine": described(asdict(results.machine)),
+        "machine": described(msgspec.to_builtins(results.machine)),
         "clock": {
             "ticks_per_ns": round(rate, 3),
             "step_ns": _short(step_ns),

@@ -31,7 +31,8 @@ foreach(target IN ITEMS blockyard_shared blockyard_malloc)
     list(APPEND lab_targets ${target})
   endif()
 endforeach()
-install(FILES "${PROJECT_SOURCE_DIR}/adapters/allocators.toml" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
+install(FILES "${PROJECT_SOURCE_DIR}/adapters/allocators.toml" "${PROJECT_SOURCE_DIR}/src/replay/run/run_options.def"
+        DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
 # What Cargo built, or the sentence that says why there is none.
 install(DIRECTORY "${PROJECT_BINARY_DIR}/adapters/" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL
         FILES_MATCHING REGEX "/(blockyard-adapter-[a-z]+|lib[a-z-]+-crate)\\.so(\\.missing)?$"

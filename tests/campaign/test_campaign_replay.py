@@ -312,7 +312,7 @@ def test_an_unfinished_traced_run_is_run_again(lab: Lab) -> None:
     ("option", "sentence"),
     [
         (["--pollute", "lots"], "'lots' is not a number of bytes; write 262144, 256K or 8M"),
-        (["--pollute", "2G"], "2147483648 bytes can't be walked between events; use 0 to 1G"),
+        (["--pollute", "2G"], "--pollute takes 0 to 1,073,741,824, and not 2,147,483,648"),
     ],
 )
 def test_sizes_that_are_none_are_refused(lab: Lab, option: list[str], sentence: str) -> None:

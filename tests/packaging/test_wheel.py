@@ -62,6 +62,7 @@ def test_the_wheel_holds_every_native_part_and_every_adapter(wheel: Path) -> Non
         "libblockyard-samples.so",
         "libblockyard-malloc.so",
         "allocators.toml",
+        "run_options.def",
     } <= names
     adapters = {path.stem for path in (ROOT / "lab" / "adapters").glob("*.cpp")} - {"probe"}
     adapters |= {path.parent.name for path in (ROOT / "lab" / "adapters" / "crates").glob("*/Cargo.toml")} - {

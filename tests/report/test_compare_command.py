@@ -90,7 +90,7 @@ def test_other_options_are_refused(copies: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     "field, words",
     [
-        ({"causes_above_ns": 250}, "BASE was replayed with --causes-above 0 and NEW with --causes-above 250"),
+        ({"causes_above_ns": 0}, "BASE was replayed with --causes-above 250 and NEW with --causes-above 0"),
         ({"keep_awake": True}, "NEW was replayed with --keep-awake and BASE without"),
         ({"in_order": True}, "NEW was replayed with --in-order and BASE without"),
         ({"pollute_bytes": 65536}, "BASE was replayed with --pollute 0 and NEW with --pollute 65536"),

@@ -168,13 +168,7 @@ def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]
 
 
 def _registry() -> Path:
-    packaged = Path(__file__).resolve().parent / "native" / "allocators.toml"
-    if packaged.is_file():
-        return packaged
-    checkout = native.checkout()
-    if checkout is None:
-        raise UserError("this installation lacks allocators.toml; install the blockyard wheel again")
-    return checkout / "lab" / "adapters" / "allocators.toml"
+    return native.data("allocators.toml", "adapters")
 
 
 @functools.cache

@@ -48,6 +48,16 @@ def find(name: str) -> Path | None:
     return None
 
 
+def data(name: str, below: str) -> Path:
+    """A file of the sources that the native parts share with us: the wheel's, or below `lab/` of the checkout."""
+    packaged = _PACKAGE / "native" / name
+    if packaged.is_file():
+        return packaged
+    if checkout() is None:
+        raise UserError(f"this installation lacks {name}; install the blockyard wheel again")
+    return _CHECKOUT / "lab" / below / name
+
+
 def folder(name: str) -> Path | None:
     """The folder of built files called `name`, or None when it was not built."""
     return next((place / name for place in _folders() if (place / name).is_dir()), None)

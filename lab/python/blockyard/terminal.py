@@ -11,19 +11,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
+
+def show(*texts: "Text | str") -> None:
+    """On standard output, in colours where it is a terminal; the lines are as long as they are."""
     from rich.console import Console
 
-NARROWEST = 80
-
-
-def for_tables() -> "Console":
-    """Standard output, of eighty columns at least: rich fits a table into fewer by leaving letters of its figures out,
-    units among them, where a terminal folds a line and loses nothing."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    console.width = max(console.width, NARROWEST)
-    return console
+    Console(highlight=False).print(*texts, sep="\n", soft_wrap=True, markup=False)
 
 
 _QUIET_S = 20.0

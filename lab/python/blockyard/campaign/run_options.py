@@ -4,6 +4,7 @@ A field of RunOptions is an option of `blockyard replay`, a key of campaign file
 of `blockyard-replay run`, and something in which campaigns must agree to be resumed, joined or compared.
 """
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -11,15 +12,11 @@ from typing import Any
 
 import click
 
+from blockyard import native
 from blockyard.errors import UserError
 from blockyard.options import Finite
 
 THREADS = ("journal", "one")
-CAUSES_ABOVE_NS = 250
-"""From here on an event carries why it was slow: whatever the kernel does to one takes longer."""
-_MOST_CAUSES_ABOVE_NS = 10**18  # some 31 years, which no event takes, and within 64 bits
-_MOST_POLLUTE_BYTES = 1 << 30
-_MOST_MIB = 1 << 24  # 16 TiB, more than any machine has
 
 
 def parse_size(text: str | int) -> int:
@@ -30,32 +27,28 @@ def parse_size(text: str | int) -> int:
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 
-def _pollute(text: str | int) -> int:
-    count = parse_size(text)
-    if count > _MOST_POLLUTE_BYTES:
-        raise UserError(f"{count} bytes can't be walked between events; use 0 to 1G")
-    return count
-
-
-def _causes_above(nanoseconds: int) -> int:
-    if not 0 <= nanoseconds <= _MOST_CAUSES_ABOVE_NS:
-        raise UserError(
-            f"{nanoseconds} ns is not a latency; --causes-above takes 0 (no causes) to {_MOST_CAUSES_ABOVE_NS:,}"
-        )
-    return nanoseconds
-
-
 def _threads(way: str) -> str:
     if way not in THREADS:
         raise UserError(f"'{way}' is not a way to run threads; use journal or one")
     return way
 
 
+def _declared() -> dict[str, list[Any]]:
+    """By member, what run_options.def declares for both languages: each declaration is a call in Python, too."""
+    text = native.data("run_options.def", "src/replay/run").read_text(encoding="utf-8")
+    calls = ast.parse(re.sub("^//.*", "", text, flags=re.MULTILINE)).body
+    found = [statement.value.args for statement in calls if isinstance(statement.value, ast.Call)]
+    return {member.id: [ast.literal_eval(one) for one in more] for member, *more in found}
+
+
+_DECLARED = _declared()
+_MOST_MIB = _DECLARED["stream_above_mib"][2]
+
+
 def _option(
-    default: Any,
     flag: str,
     text: str,
-    *,
+    default: Any = False,
     parse: Callable[[Any], Any] = lambda value: value,
     in_file: type | tuple[type, ...] = bool,
     in_traces: bool = True,
@@ -64,20 +57,25 @@ def _option(
 ) -> Any:
     """`in_file` is its type in a campaign file; an option of which results do not depend (`same_results`) may differ
     between campaigns that are compared."""
-    key = flag.removeprefix("--").replace("-", "_")
-    return field(
-        default=default,
-        metadata={
-            "flag": flag,
-            "text": text,
-            "key": key,
-            "parse": parse,
-            "in_file": in_file,
-            "in_traces": in_traces,
-            "same_results": same_results,
-            "click": click_attributes,
-        },
-    )
+    metadata = {"flag": flag, "text": text, "parse": parse, "in_file": in_file, "in_traces": in_traces}
+    metadata |= {"same_results": same_results, "click": click_attributes}
+    return field(default=default, metadata={**metadata, "key": flag.removeprefix("--").replace("-", "_")})
+
+
+def _switch(member: str, **how: bool) -> Any:
+    return _option(*_DECLARED[member], **how)
+
+
+def _number(member: str, parse: Callable[[Any], float], in_file: type | tuple[type, ...], **how: Any) -> Any:
+    flag, default, most, unit, text = _DECLARED[member]
+
+    def within(given: Any) -> float:
+        number = parse(given)
+        if not 0 <= number <= most:
+            raise UserError(f"{flag} takes 0 to {most:,}, and not {number:,}")
+        return number
+
+    return _option(flag, f"{text}  [{default}]", parse(default), within, in_file, metavar=unit, **how)
 
 
 @dataclass(frozen=True)
@@ -85,52 +83,19 @@ class RunOptions:
     """What all runs of a campaign have in common beside journal, allocator, pace and touch."""
 
     threads: str = _option(
-        "journal",
         "--threads",
         "The journal's threads, or all on one.  [journal]",
-        parse=_threads,
-        in_file=str,
+        "journal",
+        _threads,
+        str,
         type=click.Choice(THREADS),
     )
-    causes_above_ns: int = _option(
-        CAUSES_ABOVE_NS,
-        "--causes-above",
-        "Find out why events of NS nanoseconds and more were slow; 0 turns it off.  [250]",
-        parse=_causes_above,
-        in_file=int,
-        type=int,
-        metavar="NS",
-    )
-    pollute_bytes: int = _option(
-        0,
-        "--pollute",
-        "Walk through this much other memory between events (64K, 8M), so that the allocator's data are as cold as "
-        "in a game.  [0]",
-        parse=_pollute,
-        in_file=(int, str),
-        metavar="BYTES",
-    )
-    in_order: bool = _option(
-        False,
-        "--in-order",
-        "Begin each event after all earlier ones in the journal, of every thread, and keep each thread on one core: "
-        "every repeat does the same work, and none waits for another thread's lock.",
-    )
-    keep_awake: bool = _option(
-        False,
-        "--keep-awake",
-        "Run an idle-priority loop on each core, so that none sleeps between events: as in a busy program, steadier on "
-        "a virtual machine.",
-        in_traces=False,
-    )
-    stream_above_mib: float | None = _option(
-        None,
-        "--stream-above",
-        "Memory for a journal's events (32 bytes each); a longer one is read during its replay.  [512]",
-        in_file=(int, float),
-        same_results=True,
-        type=Finite(0, _MOST_MIB),
-        metavar="MIB",
+    causes_above_ns: int = _number("causes_above_ns", int, int, type=int)
+    pollute_bytes: int = _number("pollute_bytes", parse_size, (int, str))
+    in_order: bool = _switch("in_order")
+    keep_awake: bool = _switch("keep_awake", in_traces=False)
+    stream_above_mib: float | None = _number(
+        "stream_above_mib", float, (int, float), same_results=True, type=Finite(0, _MOST_MIB)
     )
 
     @property

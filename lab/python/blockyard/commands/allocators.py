@@ -3,9 +3,8 @@
 import json
 
 import click
-from rich.table import Table
 
-from blockyard import allocators, options, terminal
+from blockyard import allocators, options
 from blockyard.allocators import Allocator, Choice
 
 
@@ -21,10 +20,19 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_facts(known[choice.base], choice) for choice in choices.values()], indent=2))
         return
-    console = terminal.for_tables()
-    console.print(_table(known, choices))
-    for line in _remarks(known, choices):
-        console.print(line, markup=False)
+    from blockyard import terminal  # here, so that --json and --help need not load what draws
+    from blockyard.report import blocks
+    from blockyard.report.table import Column, Row, Table
+
+    rows = []
+    for name, allocator in known.items():
+        one = choices[name]
+        cells = [one.version or "missing", _prefaulted(allocator, choices), one.origin]
+        rows.append(Row(name, cells, dim=one.missing is not None))
+    columns = [Column("version"), Column("prefaulted"), Column("from")]
+    table = Table("", columns, rows, first="name")
+    said = "\n".join(_remarks(known, choices))
+    terminal.show(blocks.terminal([table, blocks.Paragraph(said)]))
 
 
 def _facts(allocator: Allocator, choice: Choice) -> dict:
@@ -48,22 +56,6 @@ def _facts(allocator: Allocator, choice: Choice) -> dict:
     }
 
 
-def _table(known: dict[str, Allocator], choices: dict[str, Choice]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("name", "version", "from", "prefaulted"):
-        table.add_column(column, no_wrap=column == "name", overflow="fold")
-    for name, allocator in known.items():
-        choice = choices[name]
-        table.add_row(
-            name,
-            choice.version or "missing",
-            choice.origin,
-            _prefaulted(allocator, choices),
-            style=None if choice.missing is None else "yellow",
-        )
-    return table
-
-
 def _prefaulted(allocator: Allocator, choices: dict[str, Choice]) -> str:
     if allocator.absent:
         return "-"
@@ -71,7 +63,7 @@ def _prefaulted(allocator: Allocator, choices: dict[str, Choice]) -> str:
 
 
 def _remarks(known: dict[str, Allocator], choices: dict[str, Choice]) -> list[str]:
-    lines = [""]
+    lines = []
     for name, allocator in known.items():
         choice, remarks = choices[name], []
         if choice.missing:

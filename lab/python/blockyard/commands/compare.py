@@ -10,7 +10,6 @@ from blockyard import files, options, terminal
 from blockyard.errors import UserError
 
 GATE_FAILED = 3
-_WIDE = 110
 
 _EPILOG = """\b
 Examples:
@@ -84,10 +83,7 @@ def command(
         if path is not None:
             printed |= files.export(path, render())
     if not printed:
-        # With a reason in each row the table is wider than eighty columns.
-        console = terminal.for_tables()
-        console.width = max(console.width, _WIDE if everything else 0)
-        console.print(blocks.terminal(document))
+        terminal.show(blocks.terminal(document))
     lost = gate.losses(found) if chosen else []
     if lost or not all(one.passed for one in outcomes):
         sys.exit(GATE_FAILED)

@@ -70,13 +70,14 @@ def _report(folder: Path, everything: bool) -> str:
 
     no_page = html_page.missing()
     result = build(folder, folder / demo.REPORT, ReportOptions(everything, html=no_page is None))
+    more = [
+        f"Tables and {len(result.pictures)} pictures: {result.out / 'report.md'}",
+        f"In a browser: {result.page}" if result.page else f"No page to explore: {no_page}",
+        f"To try a program of yours: {_OWN_PROGRAM}",
+    ]
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        page = Console(record=True, width=80, file=nowhere, force_terminal=True, highlight=False)
-        page.print(result.short)
-        page.print(result.verdict)
-        page.print(f"Tables and {len(result.pictures)} pictures: {result.out / 'report.md'}", soft_wrap=True)
-        page.print(f"In a browser: {result.page}" if result.page else f"No page to explore: {no_page}", soft_wrap=True)
-        page.print(f"To try a program of yours: {_OWN_PROGRAM}", soft_wrap=True)
+        page = Console(record=True, file=nowhere, force_terminal=True, highlight=False)
+        page.print(result.short, result.verdict, "\n".join(more), sep="\n", soft_wrap=True, markup=False)
         return page.export_text(styles=True)
 
 

@@ -119,11 +119,9 @@ def command(directory: Path, output: Path | None, view: str | None, as_json: boo
     if as_json:
         click.echo(json.dumps(result.json, indent=2, ensure_ascii=False))
         return
-    console = terminal.for_tables()
-    console.print(result.table)
-    console.print(result.verdict)
-    console.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
+    lines = [f"Tables: {result.out / 'report.txt'}"]
     if result.page:
-        console.print(f"Page: {result.page}", soft_wrap=True)
+        lines.append(f"Page: {result.page}")
     if result.pictures:
-        console.print(f"Pictures: {len(result.pictures)} below {result.out}", soft_wrap=True)
+        lines.append(f"Pictures: {len(result.pictures)} below {result.out}")
+    terminal.show(result.table, result.verdict, "\n".join(lines))

@@ -144,13 +144,12 @@ def _report(outcome, folder: Path | None, budget_ns: float, same_output: bool, e
     if as_json:
         click.echo(as_text, nl=False)
         return
-    console = terminal.for_tables()
-    console.print(blocks.terminal(told))
+    terminal.show(blocks.terminal(told))
     if folder is not None:
-        console.print(f"Report: {folder / 'report.txt'}", soft_wrap=True)
-        console.print(f"Page: {folder / 'report.html'}", soft_wrap=True)
+        click.echo(f"Report: {folder / 'report.txt'}")
+        click.echo(f"Page: {folder / 'report.html'}")
         if drawn:
-            console.print(f"Pictures: {', '.join(path.name for path in drawn)}", soft_wrap=True)
+            click.echo(f"Pictures: {', '.join(path.name for path in drawn)}")
 
 
 def _reasons(outcome) -> str:

@@ -5,10 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.markup import escape
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from blockyard.function_names import told_apart
@@ -57,7 +53,7 @@ Block = Heading | Paragraph | Bullets | Warnings | Picture | Code | Table
 
 def text(blocks: Iterable[Block]) -> str:
     """Plain text, at most 80 columns wherever names allow."""
-    return "\n".join(_text(block) for block in blocks).rstrip() + "\n"
+    return terminal(blocks).plain.rstrip() + "\n"
 
 
 def markdown(blocks: Iterable[Block], root: Path) -> str:
@@ -65,27 +61,28 @@ def markdown(blocks: Iterable[Block], root: Path) -> str:
     return "\n".join(_markdown(block, root) for block in blocks).rstrip() + "\n"
 
 
-def terminal(blocks: Iterable[Block]) -> RenderableType:
-    """For rich's console."""
-    return Group(*(_terminal(block) for block in blocks))
+def terminal(blocks: Iterable[Block]) -> Text:
+    """The text with what stands out in it brought out. Print it as it is: its lines are folded already."""
+    return Text("\n").join(map(_styled, blocks))
 
 
-def _text(block: Block) -> str:
+def _styled(block: Block) -> Text:
     match block:
         case Heading(words, level):
-            return f"{words}\n{'=-'[level > 1] * min(len(words), WIDTH)}\n" if level < 3 else f"{_filled(words)}\n"
+            ruler = "=-"[level > 1] * min(len(words), WIDTH)
+            return Text(f"{words}\n{ruler}\n" if level < 3 else f"{_filled(words)}\n", "bold")
         case Paragraph(words):
-            return "\n".join(_filled(line) for line in words.splitlines()) + "\n"
+            return Text("\n".join(_filled(line) for line in words.splitlines()) + "\n")
         case Bullets(sentences):
-            return "\n".join(_filled(f"- {words}", "  ") for words in sentences) + "\n"
+            return Text("\n".join(_filled(f"- {words}", "  ") for words in sentences) + "\n")
         case Warnings(sentences):
-            return "\n".join(_filled(f"! {words}", "  ") for words in sentences) + "\n"
+            return Text("\n".join(_filled(f"! {words}", "  ") for words in sentences) + "\n", "yellow")
         case Picture(path, caption):
-            return f"[{caption}: {path.name}]\n"
+            return Text(f"[{caption}: {path.name}]\n")
         case Code(words):
-            return textwrap.indent(words, "    ") + "\n"
+            return Text(textwrap.indent(words, "    ") + "\n")
         case Table():
-            return _text_table(block)
+            return _table(block)
 
 
 def _filled(words: str, indent: str = "") -> str:
@@ -93,23 +90,27 @@ def _filled(words: str, indent: str = "") -> str:
     return textwrap.fill(words, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _text_table(table: Table) -> str:
-    heads, rows = _head_lines(table), table.worded()
+_Line = tuple[int, list[str]]
+"""The number of a row, and cells: a row may have several lines."""
+
+
+def _table(table: Table) -> Text:
+    heads, rows = _head_lines(table), list(enumerate(table.worded()))
     gap = 2
     widths = _widths(heads, rows)
     room = WIDTH - sum(widths[1:]) - gap * (len(widths) - 1)
     above: Sequence[str] = ()
-    named = any(isinstance(row[0], Name) for row in rows)
+    named = any(isinstance(row[0], Name) for _, row in rows)
     if named and (room < _BESIDE or any(row.below for row in table.rows)):
         # What has no room beside its figures stands above them.
-        above = told_apart([row[0] for row in rows], [WIDTH] * len(rows))
-        rows = [["", *row[1:]] for row in rows]
+        above = told_apart([row[0] for _, row in rows], [WIDTH] * len(rows))
+        rows = [(y, ["", *row[1:]]) for y, row in rows]
         widths = _widths(heads, rows)
     elif named:
         rows = _folded(rows, 0, max(_SENTENCE, min(room, _LONGEST_FIRST_NAME)))
         widths = _widths(heads, rows)
     room = WIDTH - sum(widths[:-1]) - gap * (len(widths) - 1)
-    if any(isinstance(row[-1], Name) for row in rows):
+    if any(isinstance(row[-1], Name) for _, row in rows):
         room = max(_SENTENCE, room)
     sentence = widths[-1] > room >= _SENTENCE
     names = bool(table.columns) and table.columns[-1].unit is Unit.TEXT and widths[-1] >= _SENTENCE
@@ -118,26 +119,26 @@ def _text_table(table: Table) -> str:
         widths[-1] = room
     elif widths[-1] > room:
         gap = 1
+    lowest = {(y, x + 1) for y, x in table.lowest()}
 
-    def line(cells: list[str]) -> str:
-        last = len(cells) - 1
-        return (
-            (" " * gap)
-            .join(
-                cell.ljust(width) if place == 0 or (place == last and (sentence or names)) else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            )
-            .rstrip()
-        )
+    def line(cells: list[str], y: int = -1) -> Text:
+        made, last = Text(style="dim" if y >= 0 and table.rows[y].dim else ""), len(cells) - 1
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+            left = place == 0 or (place == last and (sentence or names))
+            made.append(" " * gap if place else "")
+            made.append(cell.ljust(width) if left else cell.rjust(width), "bold green" if (y, place) in lowest else "")
+        made.rstrip()
+        return made
 
-    title = [_filled(words) for words in (table.title, table.answer) if words]
-    notes = [_filled(note, "  ") for note in table.footnotes]
-    ruler = "-" * (sum(widths) + gap * (len(widths) - 1))
-    body = [*map(line, rows)]
+    title = [Text(_filled(table.title), "bold")] if table.title else []
+    answer = [Text(_filled(table.answer))] if table.answer else []
+    ruler = Text("-" * (sum(widths) + gap * (len(widths) - 1)))
+    body = [line(cells, y) for y, cells in rows]
     if above:
         groups = zip(above, body, table.rows, strict=True)
-        body = [text for name, figures, row in groups for text in (name, figures, *row.below)]
-    return "\n".join([*title, *map(line, heads), ruler, *body, *notes]) + "\n"
+        body = [one for name, figures, row in groups for one in (Text(name), figures, *map(Text, row.below))]
+    notes = [Text(_filled(note, "  "), "dim") for note in table.footnotes]
+    return Text("\n").join([*title, *answer, *map(line, heads), ruler, *body, *notes]).append("\n")
 
 
 _SENTENCE = 16
@@ -148,24 +149,24 @@ _BESIDE = 28
 """In less room than that a function's name says little."""
 
 
-def _widths(heads: list[list[str]], rows: list[list[str]]) -> list[int]:
-    return [max(map(len, column)) for column in zip(*heads, *rows, strict=True)]
+def _widths(heads: list[list[str]], rows: list[_Line]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*heads, *(row for _, row in rows), strict=True)]
 
 
-def _folded(rows: list[list[str]], column: int, room: int) -> list[list[str]]:
+def _folded(rows: list[_Line], column: int, room: int) -> list[_Line]:
     """The rows with the names of functions in the column as short as they may be, and below each row what its cell has
     beyond so many letters."""
-    named = [row for row in rows if isinstance(row[column], Name)]
+    named = [row for _, row in rows if isinstance(row[column], Name)]
     short = iter(told_apart([row[column] for row in named], [room] * len(named)))
     lines = []
-    for row in rows:
+    for y, row in rows:
         cell = next(short) if isinstance(row[column], Name) else row[column]
         indent = "" if column else "  "
         folded = textwrap.wrap(cell, room, subsequent_indent=indent, break_on_hyphens=False)
         for begun, words in enumerate(folded or [""]):
             line = [""] * len(row) if begun else list(row)
             line[column] = words
-            lines.append(line)
+            lines.append((y, line))
     return lines
 
 
@@ -216,47 +217,3 @@ def _markdown(block: Block, root: Path) -> str:
                 )
                 + "\n"
             )
-
-
-def _terminal(block: Block) -> RenderableType:
-    match block:
-        case Heading(words, level):
-            return Text(words + "\n", style="bold" if level > 1 else "bold underline")
-        case Paragraph(words):
-            return Text(words + "\n")
-        case Bullets(sentences):
-            return _marked(sentences, "-", "", "")
-        case Warnings(sentences):
-            return _marked(sentences, "!", "bold yellow", "yellow")
-        case Picture(path, caption):
-            return Text(f"{caption}: {path}\n")
-        case Code(words):
-            return Text(words + "\n")
-        case Table():
-            return _rich_table(block)
-
-
-def _marked(sentences: list[str], mark: str, mark_style: str, style: str) -> RenderableType:
-    grid = RichTable.grid(padding=(0, 1))
-    for words in sentences:
-        grid.add_row(Text(mark, style=mark_style), Text(words, style=style))
-    return Group(grid, Text())
-
-
-def _rich_table(table: Table) -> RenderableType:
-    rich = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for place, name in enumerate((table.first, *(column.name for column in table.columns))):
-        rich.add_column(
-            escape(name),
-            justify="right" if place else "left",
-            no_wrap=place > 0,
-            overflow="fold",
-            max_width=None if place else 18,
-        )
-    lowest = {(y, x + 1) for y, x in table.lowest()}
-    for y, row in enumerate(table.worded()):
-        dim = table.rows[y].dim
-        styles = ["bold green" if (y, x) in lowest else "dim" if dim else "" for x in range(len(row))]
-        rich.add_row(*(Text(cell, style=style) for cell, style in zip(row, styles, strict=True)))
-    head = [Text(words, style) for words, style in ((table.title, "bold"), (table.answer, "")) if words]
-    return Group(*head, rich, *(Text(note, style="dim") for note in table.footnotes), Text())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import RenderableType
+from rich.text import Text
 
 from blockyard.analysis import standing
 from blockyard.analysis.latency import View
@@ -64,9 +64,9 @@ class ReportResult:
     `text` is all of report.txt, `json` its tables as values."""
 
     out: Path
-    table: RenderableType
-    short: RenderableType
-    verdict: RenderableType
+    table: Text
+    short: Text
+    verdict: Text
     text: str
     json: dict[str, Any]
     guidelines: list[str] = field(default_factory=list)

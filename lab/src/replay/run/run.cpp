@@ -31,6 +31,10 @@
 namespace blockyard::replay {
 namespace {
 
+/// No effect of the kernel on an event is shorter: all of them are reported, as is where nothing else is asked for.
+constexpr std::uint64_t shortest_cause_ns = 250;
+static_assert(shortest_cause_ns == CauseReader::shortest_ns);
+
 WatchSettings watch_settings(const RunSettings& settings, const PlanFile& plan) {
   WatchSettings watch;
   const double duration_s = static_cast<double>(plan.header().duration_ns) / 1e9;
@@ -149,7 +153,7 @@ class Run {
     // Bursts need them whatever rows say: time that the machine took is not theirs.
     const bool wanted = session_.in_bursts || (session_.timed && settings_.causes_above_ns != 0);
     session_.causes = {.source = wanted ? settings_.cause_source : CauseSource::off,
-                       .above_ns = session_.in_bursts ? default_causes_above_ns : settings_.causes_above_ns,
+                       .above_ns = session_.in_bursts ? shortest_cause_ns : settings_.causes_above_ns,
                        .ticks_per_ns = session_.ticks_per_ns,
                        .floor_call = totals_.floors.call,
                        .floor_touch = totals_.floors.touch,

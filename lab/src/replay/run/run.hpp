@@ -9,25 +9,23 @@
 
 namespace blockyard::replay {
 
-/// No effect of the kernel on an event is shorter: all of them are reported.
-inline constexpr std::uint64_t default_causes_above_ns = 250;
-static_assert(default_causes_above_ns == CauseReader::shortest_ns);
-
 struct RunSettings {
+#define COUNT(member, option, standard, most, unit, text) std::uint64_t member = standard;
+#define AMOUNT(member, option, standard, most, unit, text) double member = standard;
+#define SWITCH(member, option, text) bool member = false;
+#include "replay/run/run_options.def"
+#undef COUNT
+#undef AMOUNT
+#undef SWITCH
   std::string plan;
   std::string adapter;
   std::string foreign;  ///< the shared object that the adapter `foreign` drives, for run.json; else empty
   std::string output;   ///< folder for run.json, samples.npy or bursts.npy, and memory.npy
   double pace = 1;      ///< 1 is the journal's own, 10 ten times as fast, 0 as fast as possible
   Touch touch = Touch::page;
-  std::uint64_t causes_above_ns = default_causes_above_ns;  ///< rows of events this slow name their cause; 0: none does
-  CauseSource cause_source = CauseSource::perf;             ///< the best that may be used for that
-  std::uint64_t pollute_bytes = 0;                          ///< walked between events; rounded up to 4 KiB
-  bool in_order =
-      false;  ///< each event begins when all before it in the journal are over, and each thread stays on one core
-  bool keep_awake = false;  ///< a process of the idle class on each core, so that no core sleeps between events
-  bool untimed = false;     ///< no clock around each call; one around each burst of calls
-  bool traced = false;      ///< records system calls, and times nothing
+  CauseSource cause_source = CauseSource::perf;  ///< the best that may be used for causes
+  bool untimed = false;                          ///< no clock around each call; one around each burst of calls
+  bool traced = false;                           ///< records system calls, and times nothing
   bool verify = false;
   bool populate = false;
   std::string options;  ///< "key=value,key=value" of the variant
@@ -36,8 +34,6 @@ struct RunSettings {
   std::string variant = "defaults";
   unsigned repeat = 1;
   double patience_s = 60;
-  std::uint64_t stream_above = std::uint64_t{512}
-                               << 20;  ///< bytes of records; a larger journal is streamed through so many
   bool progress = false;
 };
 

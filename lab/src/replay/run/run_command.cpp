@@ -75,24 +75,19 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
                    "what to write into a fresh block: nothing, its first byte, a byte in every page, or all of it")
       ->transform(CLI::Transformer(touches).description("none|first|page|all"))
       ->default_str("page");
-  command
-      ->add_option("--causes-above", settings->causes_above_ns,
-                   "nanoseconds from which an event's row names its cause; 0: none does")
-      ->capture_default_str();
+#define COUNT(member, option, standard, most, unit, text) \
+  command->add_option(option, settings->member, text)     \
+      ->check(CLI::Range(static_cast<decltype(settings->member)>(0), static_cast<decltype(settings->member)>(most)));
+#define AMOUNT COUNT
+#define SWITCH(member, option, text) command->add_flag(option, settings->member, text);
+#include "replay/run/run_options.def"
+#undef COUNT
+#undef AMOUNT
+#undef SWITCH
   const std::map<std::string, CauseSource> sources{{"perf", CauseSource::perf}, {"getrusage", CauseSource::getrusage}};
   command->add_option("--look-with", settings->cause_source, "the best source of causes that may be used")
       ->transform(CLI::Transformer(sources).description("perf|getrusage"))
       ->default_str("perf");
-  command
-      ->add_option("--pollute", settings->pollute_bytes,
-                   "bytes of the program's own memory to walk between events, so that the allocator's are not cached")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 30));
-  command->add_flag(
-      "--in-order", settings->in_order,
-      "begin each event when all before it in the journal are over, each thread on one core: every repeat does "
-      "the same work");
-  command->add_flag("--keep-awake", settings->keep_awake,
-                    "a loop in the kernel's idle class on each core, so that no core sleeps between events");
   CLI::Option* untimed = command->add_flag(
       "--untimed", settings->untimed, "no clock around calls, one around each burst of them: bursts.npy, for totals");
   command
@@ -108,13 +103,6 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
   command->add_flag("--populate", settings->populate,
                     "the prefaulted variant: memory for the journal's peak populated beforehand");
   command->add_option("--options", settings->options, "key=value,key=value for the adapter");
-  command
-      ->add_option_function<double>(
-          "--stream-above",
-          [settings](double mib) { settings->stream_above = static_cast<std::uint64_t>(mib * (1 << 20)); },
-          "MiB for the journal's events (32 bytes each); a longer journal is read while it is replayed")
-      ->check(CLI::Range(0.0, 1e9))
-      ->default_str("512");
   command->add_option("--patience", settings->patience_s, "seconds without progress after which the allocator hangs")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -17,7 +17,7 @@ RunMemory::RunMemory(const PlanFile& plan, Session& session, const RunSettings& 
     : thread_memory_(plan.threads().size() * sizeof(ReplayThread)),
       slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
       signal_memory_(plan.threads().size() * signal_stack_bytes),
-      records_(plan, settings.stream_above) {
+      records_(plan, static_cast<std::uint64_t>(settings.stream_above_mib * (1 << 20))) {
   // Ordinary pages: a program's data are not in huge pages either, and the allocator's TLB entries get cold too.
   if (settings.pollute_bytes != 0)
     polluted_memory_ = PopulatedMemory(settings.pollute_bytes, PopulatedMemory::Pages::ordinary);
