@@ -49,31 +49,6 @@ class Samples : public testing::TestWithParam<std::uint32_t> {
   by_samples_run runs[3]{};
 };
 
-TEST_P(Samples, distributions_add_up_to_all_samples) {
-  by_samples_digest* digest = by_samples_digest_new(GetParam(), 100, 2);
-  ASSERT_NE(digest, nullptr);
-  ASSERT_EQ(by_samples_digest_feed(digest, runs, 3, count, 0).what, 0U);
-  std::uint64_t calls[2] = {0, 0};
-  for (std::uint32_t view = 0; view < 2; ++view) {
-    for (const std::uint32_t metric : {0U, 3U, 6U}) {
-      for (std::uint32_t size_class = 0; size_class < 5; ++size_class) {
-        const std::size_t distinct = by_samples_digest_copy(digest, view, 1U << metric, 1U << size_class, UINT32_MAX,
-                                                            UINT32_MAX, nullptr, nullptr, 0);
-        std::vector<std::uint32_t> ticks(distinct);
-        std::vector<std::uint64_t> counts(distinct);
-        EXPECT_EQ(by_samples_digest_copy(digest, view, 1U << metric, 1U << size_class, UINT32_MAX, UINT32_MAX,
-                                         ticks.data(), counts.data(), distinct),
-                  distinct);
-        EXPECT_TRUE(std::is_sorted(ticks.begin(), ticks.end()));
-        for (const std::uint64_t one : counts) calls[view] += one;
-      }
-    }
-  }
-  EXPECT_EQ(calls[0], 3 * count);
-  EXPECT_EQ(calls[1], count);
-  by_samples_digest_delete(digest);
-}
-
 TEST_P(Samples, rows_fed_in_pieces_give_the_same_distribution) {
   by_samples_digest* whole = by_samples_digest_new(GetParam(), 100, 2);
   by_samples_digest* pieces = by_samples_digest_new(GetParam(), 100, 2);
