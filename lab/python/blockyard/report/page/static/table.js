@@ -182,9 +182,7 @@ export function tableWords() {
   const chosen = chosenTable();
   const least = "✓: the lowest, and who is not beyond noise above it";
   if (chosen) return `Of the whole run, whatever is brushed. ${chosen.words} ${least}; null does not compete.`;
-  const note =
-    `${ABSENT}: fewer than ${constants.beyond} samples lie beyond. ` +
-    `${least}; null does not compete.`;
+  const note = `${ABSENT}: fewer than ${constants.beyond} samples lie beyond. ` + `${least}; null does not compete.`;
   if (isWhole()) return `The whole run, exact; below a percentile its interval. ${note}`;
   const error = (constants.histogram_error * 100).toFixed(1);
   return (
