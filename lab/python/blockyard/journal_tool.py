@@ -1,5 +1,6 @@
 """Calls native programs with a progress bar, blockyard-journal above all, and what that one says as types."""
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 
@@ -200,9 +201,11 @@ def refuse_standard_output(output: os.PathLike) -> None:
         raise UserError(f"{output} can't take a journal: standard output has the command's own words; name a file")
 
 
-def print_json(text: str) -> None:
-    """JSON, indented."""
-    click.echo(msgspec.json.format(text, indent=2))
+def print_json(found: object) -> None:
+    """Indented: of a text that is JSON, or of values."""
+    click.echo(
+        msgspec.json.format(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False), indent=2)
+    )
 
 
 def print_notes(notes: Iterable[str]) -> None:

@@ -1,6 +1,5 @@
 """`blockyard diff`: which sites of a program allocate more than before."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -86,7 +85,7 @@ def command(
     found = recording_diff.difference(old, new, totals)
     outcomes = [recording_diff.judge(found, gate) for gate in chosen]
     if as_json:
-        journal_tool.print_json(json.dumps(_json(found, metric, outcomes)))
+        journal_tool.print_json(_json(found, metric, outcomes))
     printed = as_json
     if junit_path is not None:
         printed |= files.export(junit_path, _junit(f"{before} against {after}", found, metric, outcomes))
