@@ -3,7 +3,7 @@
 # tests/PART/run-programs, tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo check test test-programs soak bench bench-fidelity results lint docs aarch64 dotnet wheel clean distclean
+.PHONY: help setup build demo check test test-programs soak bench bench-fidelity results lint docs aarch64 dotnet wheel packages clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -86,8 +86,12 @@ dotnet: ## build and test the C# library
 	@dotnet/run-tests
 
 wheel: setup ## the Python wheel, native parts included, into dist/
-	@.venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@scripts/build-wheel dist
 	@ls dist/*.whl
+
+packages: ## build, check and try the Conan and Debian packages
+	@scripts/install-packages build lab packages
+	@scripts/run-each 'packaging/*/run'
 
 clean: ## remove what was built and measured, keep .venv
 	rm -rf build dist demo try

@@ -1,6 +1,6 @@
 // What reading and writing journals costs. Each figure has a peer measured in the same run: counting the lines of a
-// text, and copying the events' memory. bench/journal/run calls it; BENCH_TEXT is the text it made, BENCH_JOURNAL a
-// real journal.
+// text, and copying the events' memory. bench/journal/run calls it; BENCH_TEXT is the text it made, BENCH_LOGS
+// the folder of other forms' logs, BENCH_JOURNAL a real journal.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include "journal/input.hpp"
 #include "journal/reader.hpp"
 #include "journal/writer.hpp"
-#include "study_text.hpp"
+#include "made_logs.hpp"
 
 namespace {
 
@@ -90,22 +90,30 @@ void write_journal(benchmark::State& state, const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // bench_journal --make-text FILE LINES JOURNAL...: the text that the other runs measure.
-  if (argc > 4 && std::string_view(argv[1]) == "--make-text") {
-    blockyard::bench::write_study_text(argv[2], {argv + 4, argv + argc}, std::strtoull(argv[3], nullptr, 10));
+  // bench_journal --make-log FORM FILE LINES JOURNAL...: what the other runs measure.
+  if (argc > 5 && std::string_view(argv[1]) == "--make-log") {
+    blockyard::bench::write_log(argv[2], argv[3], {argv + 5, argv + argc}, std::strtoull(argv[4], nullptr, 10));
+    return 0;
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "--forms") {
+    for (const auto form : blockyard::bench::made_forms()) std::printf("%s\n", std::string(form).c_str());
     return 0;
   }
   const std::string text = environment("BENCH_TEXT");
   const std::string real = environment("BENCH_JOURNAL");
   const std::string byj = environment("BENCH_BYJ");
-  const auto add = [](const char* name, auto function, const std::string& path) {
+  const std::string logs = environment("BENCH_LOGS");
+  const auto add = [](const std::string& name, auto function, const std::string& path) {
     if (path.empty()) return;
-    benchmark::RegisterBenchmark(name, [function, path](benchmark::State& state) { function(state, path); })
+    benchmark::RegisterBenchmark(name.c_str(), [function, path](benchmark::State& state) { function(state, path); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   };
   add("text: count lines", count_lines, text);
   add("text: parse and resolve", read_journal, text);
+  for (const auto form : blockyard::bench::made_forms().subspan(1)) {
+    if (!logs.empty()) add("log: " + std::string(form), read_journal, logs + "/" + std::string(form) + ".log");
+  }
   add("byj: write", write_journal, real);
   add("byj: read", read_journal, byj);
   benchmark::Initialize(&argc, argv);

@@ -27,6 +27,11 @@ def main() -> None:
             "count_lines_s": _seconds(times["text: count lines"]),
             "write_ns": times["byj: write"]["ns_an_event"],
             "read_ns": times["byj: read"]["ns_an_event"],
+            "log_lines_a_second": {
+                name.removeprefix("log: "): one["events"] / _seconds(one)
+                for name, one in times.items()
+                if name.startswith("log: ")
+            },
         },
     )
 

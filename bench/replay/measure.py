@@ -43,7 +43,7 @@ def planning(journals: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
     text, plan = folder / "study.txt", folder / "study.plan"
     maker = Path(os.environ["BLOCKYARD_BUILD"]) / "bench" / "journal" / "bench_journal"
     subprocess.run(
-        [maker, "--make-text", text, str(LINES), *(journals / f"{name}.journal.zst" for name in SOURCES)],
+        [maker, "--make-log", "text", text, str(LINES), *(journals / f"{name}.journal.zst" for name in SOURCES)],
         check=True,
         capture_output=True,
     )

@@ -1,5 +1,6 @@
 # The component `library`: headers, libblockyard and its CMake package. find_package(blockyard) gives blockyard::static,
 # blockyard::shared, blockyard::blockyard, and blockyard::malloc, which also puts the heap in the place of malloc.
+# pkg-config has `blockyard` and `blockyard-malloc`.
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/blockyard")
 
@@ -21,3 +22,22 @@ install(FILES "${PROJECT_BINARY_DIR}/blockyardConfig.cmake" "${PROJECT_BINARY_DI
 if(TARGET blockyard_malloc)
   install(TARGETS blockyard_malloc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 endif()
+
+# pkg-config. Paths count from the file's own place, so that the installed folder can move.
+set(BLOCKYARD_PC_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
+set(BLOCKYARD_PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+set(BLOCKYARD_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  set(BLOCKYARD_PC_PREFIX "\${pcfiledir}/${up}")
+  set(BLOCKYARD_PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(BLOCKYARD_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+set(described blockyard)
+if(TARGET blockyard_malloc)
+  list(APPEND described blockyard-malloc)
+endif()
+foreach(name IN LISTS described)
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+endforeach()

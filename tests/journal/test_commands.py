@@ -439,7 +439,7 @@ def test_a_real_heaptrack_recording_is_imported_in_both_its_forms(tmp_path):
 def test_info_of_a_recording_without_times_and_threads_shows_no_lifetimes_no_frames_and_no_threads():
     shown = blockyard("info", ROOT / "journals/small/ls.heaptrack.zst").stdout
     assert "unknown (unpaced: order only)" in shown
-    assert "on another thread  unknown: heaptrack keeps no threads" in shown
+    assert "on another thread  unknown: the recording has no threads" in shown
     assert "Threads" not in shown
     assert "Lifetimes" not in shown
     assert "Frames" not in shown

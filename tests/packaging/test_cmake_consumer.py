@@ -1,6 +1,8 @@
-"""Another CMake project can use the library, installed or as a folder of its own tree, without what the lab needs."""
+"""Another project can use the library without what the lab needs: by find_package, by pkg-config, or as a folder of its
+own tree, which may be fetched."""
 
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -35,6 +37,49 @@ def test_find_package_gives_static_and_shared_libraries_that_allocate(installed:
     run("cmake", "--build", tmp_path)
     for kind in ("static", "shared", "blockyard"):
         assert run(tmp_path / f"consumer-{kind}") == "a block of 100 bytes\n"
+
+
+def pkg_config(installed: Path, *arguments: str) -> list[str]:
+    [folder] = {path.parent for path in installed.rglob("*.pc")}
+    return run("pkg-config", *arguments, env={"PKG_CONFIG_PATH": str(folder)}).split()
+
+
+@pytest.mark.parametrize("kind", ["static", "shared"])
+def test_pkg_config_gives_a_c_program_either_library(installed: Path, tmp_path: Path, kind: str) -> None:
+    flags = pkg_config(installed, "--cflags", "--libs", *(["--static"] if kind == "static" else []), "blockyard")
+    if kind == "static":
+        flags = [flag.replace("-lblockyard", "-l:libblockyard.a") for flag in flags]
+    [library] = installed.rglob("libblockyard.so")
+    program = tmp_path / "consumer"
+    run("cc", HERE / "consumer" / "main.c", *flags, f"-Wl,-rpath,{library.parent}", "-o", program)
+    assert run(program) == "a block of 100 bytes\n"
+    assert ("libblockyard.so" in run("readelf", "-d", program)) == (kind == "shared")
+
+
+def test_pkg_config_puts_the_heap_in_the_place_of_malloc(installed: Path, tmp_path: Path) -> None:
+    flags = pkg_config(installed, "--cflags", "--libs", "blockyard-malloc")
+    [library] = installed.rglob("libblockyard-malloc.so")
+    program = tmp_path / "consumer"
+    run("c++", "-std=c++20", HERE / "consumer" / "malloc.cpp", *flags, f"-Wl,-rpath,{library.parent}", "-o", program)
+    said = run(program).splitlines()
+    assert said[-1] == "the heap is sound"
+    assert all(line.endswith("on the heap") for line in said[:-1])
+
+
+def test_pkg_configs_paths_move_with_the_folder(installed: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(installed, moved, symlinks=True)
+    [include] = pkg_config(moved, "--cflags-only-I", "blockyard")
+    assert (Path(include.removeprefix("-I")) / "blockyard" / "heap.h").is_file()
+    assert Path(include.removeprefix("-I")).resolve().is_relative_to(moved)
+
+
+@pytest.mark.parametrize("standard", ["c99", "c17"])
+def test_every_c_header_compiles_by_itself_in_c(installed: Path, standard: str) -> None:
+    headers = sorted((installed / "include" / "blockyard").glob("*.h"))
+    assert headers
+    for header in headers:
+        run("cc", f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c", header)
 
 
 def test_a_program_that_links_blockyard_malloc_has_the_heap_in_the_place_of_malloc(
@@ -129,3 +174,24 @@ def test_add_subdirectory_gives_a_library_that_allocates_and_asks_for_nothing_of
         assert target not in targets
     run("cmake", "--build", build)
     assert run(build / "subproject") == "42\n"
+
+
+def test_fetch_content_takes_the_library_from_a_clone(beside_release: Path, tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("NOT TESTED: the tree is no clone")
+    commit = run("git", "-C", ROOT, "rev-parse", "HEAD").strip()
+    run("git", "clone", "--quiet", "--no-checkout", ROOT, tmp_path / "clone")
+    run(
+        "cmake",
+        "-S",
+        HERE / "fetched",
+        "-B",
+        beside_release,
+        "-G",
+        "Ninja",
+        f"-DBLOCKYARD_CLONE={tmp_path / 'clone'}",
+        f"-DBLOCKYARD_COMMIT={commit}",
+    )
+    run("cmake", "--build", beside_release, "--target", "fetched-static", "fetched-shared")
+    for kind in ("static", "shared"):
+        assert run(beside_release / f"fetched-{kind}") == "a block of 100 bytes\n"

@@ -17,6 +17,9 @@ PLACES = {
     "dotnet/com.blockyard/package.json": r'"version": "([\d.]+)"',
     "dotnet/com.blockyard/CHANGELOG.md": r"(?m)^## ([\d.]+)",
     "lab/python/blockyard/__init__.py": r'__version__ = "([\d.]+)"',
+    "packaging/conan/conanfile.py": r'(?m)^    version = "([\d.]+)"',
+    "packaging/debian/changelog": r"^blockyard \(([\d.]+)\)",
+    "packaging/vcpkg/blockyard/vcpkg.json": r'"version": "([\d.]+)"',
 }
 
 

@@ -1,6 +1,8 @@
 """`pip install .` gives a blockyard that works from any folder, native parts included."""
 
 import os
+import platform
+import re
 import subprocess
 import sys
 import venv
@@ -33,7 +35,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
+    run(ROOT / "scripts" / "build-wheel", folder, cwd=folder)
     [wheel] = folder.glob("*.whl")
     return wheel
 
@@ -48,7 +50,14 @@ def blockyard(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_serves_every_python_3_and_names_its_platform(wheel: Path) -> None:
-    assert "-py3-none-linux_" in wheel.name
+    glibc = os.confstr("CS_GNU_LIBC_VERSION").removeprefix("glibc ").replace(".", "_")
+    assert f"-py3-none-manylinux_{glibc}_{platform.machine()}" in wheel.name
+
+
+def test_auditwheel_finds_nothing_that_the_wheels_tag_does_not_promise(wheel: Path, tmp_path: Path) -> None:
+    said = run(sys.executable, "-m", "auditwheel", "show", wheel, cwd=tmp_path)
+    [tag] = re.findall(r"manylinux_\d+_\d+_\w+", wheel.name)
+    assert f'"{tag}"' in said
 
 
 def test_the_wheel_holds_every_native_part_and_every_adapter(wheel: Path) -> None:
@@ -90,6 +99,13 @@ def test_help_lists_the_verbs(blockyard: Path, tmp_path: Path) -> None:
     words = run(blockyard, "--help", cwd=tmp_path).split()
     for verb in sorted(path.stem for path in (ROOT / "lab" / "python" / "blockyard" / "commands").glob("[a-z]*.py")):
         assert verb.replace("_", "-") in words
+
+
+def test_version_says_what_the_wheel_carries(blockyard: Path, tmp_path: Path) -> None:
+    said = run(blockyard, "--version", cwd=tmp_path)
+    assert str(blockyard.parents[1]) in re.search("native parts +(.*)", said)[1]
+    assert "missing" not in said
+    assert {"blockyard", "glibc", "jemalloc"} <= set(re.search("adapters +(.*)", said)[1].split(", "))
 
 
 @pytest.mark.parametrize("part", ["malloc", "record", "replay"])

@@ -7,7 +7,6 @@ import sys
 
 import click
 
-from blockyard import __version__
 from blockyard.errors import UserError
 
 TASKS = {
@@ -50,8 +49,19 @@ def _first_example(name: str, verb: click.Command) -> str:
     return line.removeprefix("Example:").strip()
 
 
+def _show_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from blockyard import carried  # only here: it would slow --help
+
+    click.echo("\n".join(carried.lines()))
+    context.exit()
+
+
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="blockyard")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show what is installed."
+)
 def main() -> None:
     """Measures what memory allocation costs a real program.
 
@@ -76,6 +86,14 @@ def run() -> None:
         sys.exit(error.exit_code)
     except UserError as error:
         click.echo(f"blockyard: {error}", err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "blockyard":
+            raise
+        click.echo(
+            f"blockyard: this needs the Python package {error.name}, which is not installed: pip install {error.name}",
+            err=True,
+        )
         sys.exit(1)
     except (KeyboardInterrupt, click.Abort):
         click.echo("blockyard: interrupted", err=True)

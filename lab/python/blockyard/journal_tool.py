@@ -157,6 +157,7 @@ class Facts(msgspec.Struct, frozen=True):
     frames: Frames
     stacks: Stacks
     phases: list[str]
+    repairs: list[str]
     notes: list[str]
 
 

@@ -27,6 +27,7 @@ class ByjSource final : public Source {
   std::uint64_t bytes_read() const override { return offset_; }
   std::uint64_t bytes_total() const override { return size_; }
   std::span<const std::string> notes() const override { return notes_; }
+  std::string_view form() const override { return "byj"; }
 
   /// The place of the section whose events next() returned last, for messages.
   std::uint64_t block_offset() const { return block_offset_; }

@@ -4,9 +4,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "journal/journal_output.hpp"
+#include "journal/record_source.hpp"
 #include "journal/stack_copy.hpp"
-#include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
 namespace {
@@ -84,31 +83,47 @@ class Anonymizer {
 
 Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options,
                 const Progress& progress) {
-  const auto source = open(input);
-  const auto* text = dynamic_cast<const TextSource*>(source.get());
+  const auto source = open(input, AtDamage::fail, options.from);
+  const auto* text = dynamic_cast<const RecordSource*>(source.get());
   OutputOptions out;
   out.overwrite = options.overwrite;
+  out.form = options.to;
   out.addresses = options.addresses || keeps_addresses(*source);
   out.text.notes = !options.plain;
   out.text.preamble_known = text == nullptr || text->says_preamble();
   if (options.addresses && !source->header().has_addresses) {
     throw Error(input + " keeps no addresses; leave out --addresses");
   }
+  std::optional<Pacer> pacer;
+  if (options.pace) {
+    if (source->header().paced) {
+      throw Error(input + " has times of its own; --rate and --frames-of are for journals without");
+    }
+    pacer.emplace(*options.pace);
+  }
   Anonymizer anonymizer;
+  Header changed;
   const auto header = [&]() -> const Header& {
-    return options.anonymous ? anonymizer.without_texts(source->header()) : source->header();
+    const Header& own = options.anonymous ? anonymizer.without_texts(source->header()) : source->header();
+    if (!pacer) return own;
+    changed = own;
+    pacer->mark(changed);
+    return changed;
   };
   const Texts texts = options.anonymous ? Texts::number : Texts::keep;
   JournalOutput journal(output, input, header(), out);
   const Header* now = nullptr;
   const auto put = [&](const Event& event) { journal.add(event, *now); };
   ReallocJoiner joiner;
+  std::uint64_t events_read = 0;
   for (auto events = source->next(); !events.empty(); events = source->next()) {
     copy_tables(source->stacks(), journal.stacks(), texts, source->header().program);
     now = &header();
     for (const Event& event : events) {
       if (options.join_realloc) {
         joiner.add(event, put);
+      } else if (pacer) {
+        pacer->add(event, events_read++ < source->header().preamble_events, put);
       } else {
         put(event);
       }
@@ -125,6 +140,8 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   outcome.bytes = journal.bytes();
   outcome.joined = joiner.joined();
   outcome.notes.assign(source->notes().begin(), source->notes().end());
+  if (pacer) outcome.notes.push_back(header().repairs.back());
+  outcome.notes.insert(outcome.notes.end(), journal.notes().begin(), journal.notes().end());
   return outcome;
 }
 

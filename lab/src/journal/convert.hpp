@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "journal/event.hpp"
+#include "journal/journal_output.hpp"
+#include "journal/pace.hpp"
 #include "journal/progress.hpp"
 
 namespace blockyard::journal {
@@ -16,6 +19,9 @@ struct ConvertOptions {
   bool addresses = false;     ///< .byj: keep the text's pointers
   bool anonymous = false;     ///< no names, paths and arguments: numbers that keep apart what was apart
   bool overwrite = false;
+  std::string from = {};                ///< the input's form, by name; empty: its first line shows it
+  OutputForm to = OutputForm::by_name;  ///< the output's
+  std::optional<Pace> pace = {};        ///< of a journal without times
 };
 
 struct Outcome {

@@ -79,10 +79,12 @@ struct Header {
   std::string allocator;              ///< file name of the library whose malloc was called; empty when unknown
   std::string recording;              ///< names the recording that all journals of one `blockyard record` come from
   std::vector<std::string> unseen;    ///< what the recorder could not see, one sentence each, without its stop
+  std::vector<std::string> repairs;   ///< what a reader changed or made up, one sentence each, without its stop
   std::string started_at;             ///< ISO 8601, UTC; empty when unknown
   double ticks_per_ns = 0;            ///< the cycle clock's calibration; 0 when the source had none
   std::uint64_t preamble_events = 0;  ///< the first so many events restore the blocks alive at the window's start
-  bool paced = true;                  ///< false: the times only give the order (heaptrack imports)
+  bool paced = true;                  ///< false: the times only give the order
+  bool threads_known = true;          ///< false: the source kept no threads, and all events are of one
   bool has_addresses = false;         ///< Event::address is kept
   bool cut_at_end = false;  ///< the recording stopped before the program, so blocks alive at the end are no leak
   std::vector<Thread> threads;

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "journal/byj_reader.hpp"
 #include "journal/flat_map.hpp"
-#include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
 
@@ -205,9 +203,7 @@ Facts gather_facts(const std::string& path, const Progress& progress) {
   gatherer.conclude(source->stacks());
   facts.header = source->header();
   facts.threads.resize(facts.header.threads.size());
-  facts.form = dynamic_cast<ByjSource*>(source.get()) != nullptr    ? "byj"
-               : dynamic_cast<TextSource*>(source.get()) != nullptr ? "text"
-                                                                    : "heaptrack";
+  facts.form = source->form();
   facts.file_bytes = source->bytes_total();
   facts.notes.assign(source->notes().begin(), source->notes().end());
   return facts;

@@ -53,7 +53,7 @@ inline constexpr std::array<std::uint64_t, 4> lifetime_bounds_ns{100'000, 1'000'
 /// All figures leave the preamble out, unless their name says otherwise.
 struct Facts {
   Header header;
-  std::string form;  ///< "byj", "text" or "heaptrack"
+  std::string form;  ///< Source::form()
   std::uint64_t file_bytes = 0;
   std::uint64_t events = 0;              ///< all, preamble and marks included
   std::uint64_t duration_ns = 0;         ///< time of the last event

@@ -167,8 +167,9 @@ std::string facts_json(const Facts& facts) {
   json["paced"] = header.paced;
   json["has_addresses"] = header.has_addresses;
   json["cut_at_end"] = header.cut_at_end;
-  // heaptrack records what was allocated, but not on which thread.
-  json["threads_known"] = !header.recorder.starts_with("heaptrack");
+  json["repairs"] = header.repairs;
+  // Journals made of heaptrack's recordings before they said so know no threads either.
+  json["threads_known"] = header.threads_known && !header.recorder.starts_with("heaptrack");
   json["events"] = facts.events;
   json["duration_ns"] = facts.duration_ns;
   const auto kind = [&facts](Kind k) { return facts.kinds[static_cast<std::size_t>(k)]; };

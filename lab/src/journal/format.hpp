@@ -182,6 +182,7 @@ enum class Field : std::uint16_t {
   allocator = 12,       ///< file name of the library whose malloc the program called; not written when unknown
   recording = 13,       ///< the same in all journals of one recording; not written when unknown
   unseen = 14,          ///< a sentence about what the recorder could not see; one each
+  repair = 15,          ///< a sentence about what a reader changed or made up; one each
   totals = 16,          ///< u64 events, u64 blocks given: FOOT only
   index = 17,           ///< an IndexEntry for each block: FOOT only
   stack_index = 18,     ///< u64 offset of each STAK and SYMS, in order: FOOT only
@@ -189,6 +190,7 @@ enum class Field : std::uint16_t {
 inline constexpr std::uint64_t flag_paced = 1;
 inline constexpr std::uint64_t flag_addresses = 2;
 inline constexpr std::uint64_t flag_cut_at_end = 4;
+inline constexpr std::uint64_t flag_threads_unknown = 8;
 
 struct IndexEntry {
   std::uint64_t offset;  ///< of the section's head in the file

@@ -8,7 +8,7 @@ namespace {
 
 std::uint64_t flags_of(const Header& header) {
   return (header.paced ? format::flag_paced : 0) | (header.has_addresses ? format::flag_addresses : 0) |
-         (header.cut_at_end ? format::flag_cut_at_end : 0);
+         (header.cut_at_end ? format::flag_cut_at_end : 0) | (header.threads_known ? 0 : format::flag_threads_unknown);
 }
 
 void put_thread(std::string& out, const Thread& thread) {
@@ -34,6 +34,7 @@ void put_header(std::string& out, const Header& header) {
   if (!header.allocator.empty()) format::put_field(out, Field::allocator, header.allocator);
   if (!header.recording.empty()) format::put_field(out, Field::recording, header.recording);
   for (const auto& sentence : header.unseen) format::put_field(out, Field::unseen, sentence);
+  for (const auto& sentence : header.repairs) format::put_field(out, Field::repair, sentence);
   put_facts(out, header);
   for (const auto& thread : header.threads) put_thread(out, thread);
   for (std::size_t i = 1; i < header.names.size(); ++i) format::put_field(out, Field::name, header.names[i]);
@@ -95,6 +96,9 @@ void apply_fields(std::string_view fields, Header& header, Totals* totals, Index
       case Field::unseen:
         header.unseen.emplace_back(bytes);
         break;
+      case Field::repair:
+        header.repairs.emplace_back(bytes);
+        break;
       case Field::started_at:
         header.started_at = bytes;
         break;
@@ -112,6 +116,7 @@ void apply_fields(std::string_view fields, Header& header, Totals* totals, Index
         header.paced = (flags & format::flag_paced) != 0;
         header.has_addresses = (flags & format::flag_addresses) != 0;
         header.cut_at_end = (flags & format::flag_cut_at_end) != 0;
+        header.threads_known = (flags & format::flag_threads_unknown) == 0;
         break;
       }
       case Field::thread:

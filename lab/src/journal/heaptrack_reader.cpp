@@ -11,7 +11,6 @@ constexpr std::size_t batch = 4096;
 constexpr std::uint64_t newest_file_version = 3;  // heaptrack 1.3 to 1.5
 constexpr std::uint64_t version_with_lengths = 3;
 constexpr std::uint64_t ns_per_stamp = 1'000'000;
-constexpr std::size_t shown_bytes = 60;
 
 /// All of heaptrack's numbers are hexadecimal. Cuts one off `fields`; false when there is none.
 bool take_number(std::string_view& fields, std::uint64_t& value) {
@@ -49,41 +48,41 @@ bool is_system_line(std::string_view line) {
 
 }  // namespace
 
-bool looks_like_heaptrack(std::string_view first_bytes) { return first_bytes.starts_with("v "); }
-
 HeaptrackSource::HeaptrackSource(std::unique_ptr<Input> input, const std::string& path)
     : path_(path), lines_(std::move(input), path) {
   header_.paced = false;
+  header_.threads_known = false;
   header_.names.emplace_back();
   header_.threads.push_back({1, {}});
   header_.recorder = "heaptrack";
-  header_.cut_at_end = false;
   std::string_view line;
-  if (!lines_.next(line) || !line.starts_with("v ")) throw Error(path_ + " is no heaptrack recording");
+  if (!next_line(line) || !line.starts_with("v ")) throw Error(path_ + " is no heaptrack recording");
   std::string_view fields = line.substr(2);
   std::uint64_t program_version = 0;
-  if (!take_number(fields, program_version)) fail(line, "heaptrack's version was expected");
-  if (!fields.empty() && !take_number(fields, file_version_)) fail(line, "heaptrack's file version was expected");
+  if (!take_number(fields, program_version)) lines_.fail(line, "heaptrack's version was expected");
+  if (!fields.empty() && !take_number(fields, file_version_))
+    lines_.fail(line, "heaptrack's file version was expected");
   if (file_version_ > newest_file_version) {
-    fail(line, "this heaptrack file version is newer than the ones blockyard reads (up to 3)");
+    lines_.fail(line, "this heaptrack file version is newer than the ones blockyard reads (up to 3)");
   }
   for (const unsigned shift : {16U, 8U, 0U}) {
     header_.recorder += shift == 16 ? ' ' : '.';
     header_.recorder += std::to_string(program_version >> shift & 0xFF);
   }
   // The header must be complete before the first event is requested.
-  while (events_.empty() && (header_.program.empty() || in_command_) && lines_.next(line)) read_line(line);
+  while (events_.empty() && (header_.program.empty() || in_command_) && next_line(line)) read_line(line);
 }
 
-void HeaptrackSource::fail(std::string_view line, const char* what) const {
-  std::string shown(line.substr(0, shown_bytes));
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  throw Error(path_ + ", line " + std::to_string(lines_.number()) + ": " + what + ": \"" + shown + "\"");
+// The next whole line. heaptrack ends every line, so one without an end is cut off.
+bool HeaptrackSource::next_line(std::string_view& line) {
+  if (!lines_.next(line)) return false;
+  if (lines_.is_ended()) return true;
+  torn_ = true;
+  return false;
 }
 
 void HeaptrackSource::refuse_beyond_any_process(std::uint64_t size, std::string_view line) const {
-  if (size > most_block_bytes) fail(line, ("it " + asks_too_much(size)).c_str());
+  if (size > most_block_bytes) lines_.fail(line, "it " + asks_too_much(size));
 }
 
 std::span<const Event> HeaptrackSource::next() {
@@ -91,7 +90,7 @@ std::span<const Event> HeaptrackSource::next() {
   primed_ = false;
   std::string_view line;
   while (events_.size() < batch) {
-    if (!lines_.next(line)) {
+    if (!next_line(line)) {
       conclude();
       break;
     }
@@ -114,7 +113,7 @@ void HeaptrackSource::read_line(std::string_view line) {
       break;
     case 'a': {
       AllocationKind& added = kinds_.emplace_back();
-      if (!take_number(fields, added.size)) fail(line, "an allocation's size was expected");
+      if (!take_number(fields, added.size)) lines_.fail(line, "an allocation's size was expected");
       refuse_beyond_any_process(added.size, line);
       std::uint64_t trace = 0;
       if (take_number(fields, trace)) added.site = site_of(trace);
@@ -123,7 +122,7 @@ void HeaptrackSource::read_line(std::string_view line) {
     case 'c': {
       std::uint64_t stamp = 0;
       if (!take_number(fields, stamp) || stamp > ~std::uint64_t{0} / ns_per_stamp / 2)
-        fail(line, "a time stamp was expected");
+        lines_.fail(line, "a time stamp was expected");
       time_ns_ = std::max(time_ns_, stamp * ns_per_stamp);
       break;
     }
@@ -159,7 +158,7 @@ void HeaptrackSource::read_line(std::string_view line) {
     case '#':
       break;
     default:
-      fail(line, "heaptrack writes no line like this");
+      lines_.fail(line, "heaptrack writes no line like this");
   }
 }
 
@@ -278,14 +277,14 @@ void HeaptrackSource::allocate(std::string_view fields, std::string_view line) {
   std::uint64_t first = 0;
   std::uint64_t trace = 0;
   std::uint64_t address = 0;
-  if (!take_number(fields, first)) fail(line, "a number was expected");
+  if (!take_number(fields, first)) lines_.fail(line, "a number was expected");
   if (fields.empty()) {
-    if (first >= kinds_.size()) fail(line, "it names an allocation that no 'a' line described");
+    if (first >= kinds_.size()) lines_.fail(line, "it names an allocation that no 'a' line described");
     kinds_[first].live.push_back(push(Kind::allocate, kinds_[first].size, next_block_++, 0, kinds_[first].site));
     return;
   }
   if (!take_number(fields, trace) || !take_number(fields, address) || address == 0) {
-    fail(line, "a trace and a pointer were expected behind the size");
+    lines_.fail(line, "a trace and a pointer were expected behind the size");
   }
   refuse_beyond_any_process(first, line);
   std::uint64_t stale = 0;
@@ -299,7 +298,7 @@ void HeaptrackSource::allocate(std::string_view fields, std::string_view line) {
 // Raw: - POINTER. Interpreted: - INDEX of an `a` line. A recording has `a` lines or it is raw.
 void HeaptrackSource::release(std::string_view fields, std::string_view line) {
   std::uint64_t named = 0;
-  if (!take_number(fields, named)) fail(line, "a number was expected");
+  if (!take_number(fields, named)) lines_.fail(line, "a number was expected");
   std::uint64_t block = 0;
   if (kinds_.empty()) {
     if (named == 0 || !addresses_.take(named, block)) {
@@ -307,29 +306,37 @@ void HeaptrackSource::release(std::string_view fields, std::string_view line) {
       return;
     }
   } else {
-    if (named >= kinds_.size()) fail(line, "it names an allocation that no 'a' line described");
+    if (named >= kinds_.size()) lines_.fail(line, "it names an allocation that no 'a' line described");
     auto& live = kinds_[named].live;
-    if (live.empty()) fail(line, "a free of nothing: no block of this allocation is live");
+    if (live.empty()) lines_.fail(line, "a free of nothing: no block of this allocation is live");
     block = live.back();
     live.pop_back();
   }
   push(Kind::free, 0, block, 0, no_site);
 }
 
+void HeaptrackSource::note(std::string sentence) {
+  header_.repairs.push_back(sentence);
+  notes_.push_back(std::move(sentence));
+}
+
 void HeaptrackSource::conclude() {
   if (concluded_) return;
   concluded_ = true;
-  notes_.emplace_back("heaptrack keeps no threads and no times of single events: replay it as fast as possible");
+  note("heaptrack keeps no threads and no times of single events: replay it as fast as possible");
+  if (torn_ || lines_.is_cut()) {
+    header_.cut_at_end = true;
+    note("its end is cut off, and the events behind that are missing");
+  }
   if (unseen_allocations_ != 0) {
-    notes_.push_back(std::to_string(unseen_allocations_) +
-                     " frees of blocks that heaptrack never saw allocated were left out");
+    note(std::to_string(unseen_allocations_) + " frees of blocks that heaptrack never saw allocated were left out");
   }
   if (lost_stacks_ != 0) {
-    notes_.push_back(std::to_string(lost_stacks_) + " allocations name a call stack that the recording does not hold");
+    note(std::to_string(lost_stacks_) + " allocations name a call stack that the recording does not hold");
   }
   if (unseen_frees_ != 0) {
-    notes_.push_back(std::to_string(unseen_frees_) +
-                     " blocks whose free heaptrack never saw go where their address is given again");
+    note(std::to_string(unseen_frees_) +
+         " blocks whose free heaptrack never saw go where their address is given again");
   }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "journal/flat_map.hpp"
-#include "journal/line_reader.hpp"
+#include "journal/line_scanner.hpp"
 #include "journal/reader.hpp"
 
 namespace blockyard::journal {
@@ -22,7 +22,8 @@ namespace blockyard::journal {
 ///
 /// The raw form names pointers. The interpreted form names only the kind of a freed block (its size and call stack):
 /// the youngest live block of that kind is taken. What heaptrack missed is counted in notes(): a free of a block it
-/// never saw is left out, and a block whose free it never saw ends when its address is given again.
+/// never saw is left out, and a block whose free it never saw ends when its address is given again. A last line without
+/// an end is cut off, and left out.
 class HeaptrackSource final : public Source {
  public:
   HeaptrackSource(std::unique_ptr<Input> input, const std::string& path);
@@ -33,6 +34,7 @@ class HeaptrackSource final : public Source {
   std::uint64_t bytes_read() const override { return lines_.input().bytes_read(); }
   std::uint64_t bytes_total() const override { return lines_.input().bytes_total(); }
   std::span<const std::string> notes() const override { return notes_; }
+  std::string_view form() const override { return "heaptrack"; }
 
  private:
   struct AllocationKind {
@@ -45,7 +47,7 @@ class HeaptrackSource final : public Source {
     std::uint64_t end;
     std::uint32_t module;
   };
-  [[noreturn]] void fail(std::string_view line, const char* what) const;
+  void fail(std::string_view line, const char* what) const;
   void refuse_beyond_any_process(std::uint64_t size, std::string_view line) const;
   void read_line(std::string_view line);
   void allocate(std::string_view fields, std::string_view line);
@@ -56,10 +58,12 @@ class HeaptrackSource final : public Source {
   void read_trace(std::string_view fields);
   std::uint32_t frame_of(std::uint64_t address);
   std::uint32_t site_of(std::uint64_t trace);
+  bool next_line(std::string_view& line);
+  void note(std::string sentence);
   void conclude();
 
   std::string path_;
-  LineReader lines_;
+  LineScanner lines_;
   Header header_;
   Stacks stacks_;
   std::vector<AllocationKind> kinds_;  ///< the interpreted form's `a` lines
@@ -79,10 +83,9 @@ class HeaptrackSource final : public Source {
   bool in_command_ = false;  ///< in the lines after an X line: a program's arguments may hold line ends
   bool primed_ = true;       ///< events_ holds what the constructor read after the header
   bool concluded_ = false;
+  bool torn_ = false;
   std::vector<Event> events_;
   std::vector<std::string> notes_;
 };
-
-bool looks_like_heaptrack(std::string_view first_bytes);
 
 }  // namespace blockyard::journal

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "journal/aosp_writer.hpp"
+
 namespace blockyard::journal {
 namespace {
 
@@ -33,7 +35,7 @@ void grow(Writer& writer, const Header& header) {
 JournalOutput::JournalOutput(const std::string& path, const std::string& input, const Header& header,
                              const OutputOptions& options)
     : file_(path, input, options.overwrite), path_(path) {
-  if (path.ends_with(".byj")) {
+  if (path.ends_with(".byj") && options.form == OutputForm::by_name) {
     Header own = header;
     own.has_addresses = options.addresses;
     byj_.emplace(file_.temporary(), own, true, path);
@@ -44,7 +46,12 @@ JournalOutput::JournalOutput(const std::string& path, const std::string& input, 
                 ": its ending does not say what to write; a journal is .byj, or text as .txt, .journal or .log, " +
                 "each also with .zst or .gz behind it");
   } else {
-    text_.emplace(ByteSink::create(file_.temporary(), path), header, text_stacks_, options.text);
+    auto sink = ByteSink::create(file_.temporary(), path);
+    if (options.form == OutputForm::aosp) {
+      text_ = std::make_unique<AospWriter>(std::move(sink), header);
+    } else {
+      text_ = std::make_unique<TextWriter>(std::move(sink), header, text_stacks_, options.text);
+    }
   }
 }
 
@@ -60,7 +67,7 @@ void JournalOutput::add(const Event& event, const Header& header) {
 
 void JournalOutput::finish(const Header& header) {
   if (text_) {
-    text_->finish(header);
+    text_->finish(header, notes_);
   } else {
     grow(*byj_, header);
     Header complete = header;

@@ -2,12 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <string>
+#include <vector>
 
 #include "journal/check.hpp"
 #include "journal/command.hpp"
 #include "journal/convert.hpp"
 #include "journal/cut.hpp"
 #include "journal/facts.hpp"
+#include "journal/forms.hpp"
 #include "journal/json_text.hpp"
 #include "journal/repeat.hpp"
 
@@ -24,6 +26,8 @@ struct Options {
   double to_s = -1;
   std::uint64_t times = 1;
   bool progress = false;
+  std::string to;
+  journal::Pace pace;
   journal::ConvertOptions convert;
 };
 
@@ -69,7 +73,14 @@ void run_cut(const Options& options, bool has_to) {
   show(journal::cut(options.input, options.output, cut, progress_of(options, "cutting")), options);
 }
 
-void run_convert(const Options& options) {
+void run_convert(Options& options) {
+  if (options.to == "aosp") options.convert.to = journal::OutputForm::aosp;
+  if (options.pace.events_per_s != 0 || options.pace.events_a_frame != 0) {
+    if (options.convert.join_realloc) {
+      throw journal::Error("--join-realloc joins by time, which --rate and --frames-of would make up; convert twice");
+    }
+    options.convert.pace = options.pace;
+  }
   show(journal::convert(options.input, options.output, options.convert, progress_of(options, "converting")), options);
 }
 
@@ -87,7 +98,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Options options;
   const auto common = [&options](CLI::App* command) {
-    command->add_option("journal", options.input, "a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording")
+    command->add_option("journal", options.input, "a .byj, a text journal, or another tool's log (plain, .zst, .gz)")
         ->required();
     command->add_flag("--json")->description("print JSON, as without it");
     command->add_flag("--progress", options.progress, "write lines 'progress FRACTION TEXT' to standard error");
@@ -116,6 +127,18 @@ int main(int argc, char** argv) {
                     "a free and an allocation of the same instant and thread become one realloc");
   convert->add_flag("--anonymous", options.convert.anonymous,
                     "leave out the program, its arguments and paths, and number all names");
+  std::vector<std::string> forms{"byj"};
+  for (const auto& form : journal::text_forms()) forms.emplace_back(form.name);
+  convert->add_option("--from", options.convert.from, "the journal's form, where its beginning does not show it")
+      ->check(CLI::IsMember(forms));
+  convert->add_option("--to", options.to, "another form than the output's name says")
+      ->check(CLI::IsMember(std::vector<std::string>{"aosp"}));
+  convert->add_option("--rate", options.pace.events_per_s, "a journal without times: so many events a second")
+      ->check(CLI::Range(1e-3, 1e9));
+  convert
+      ->add_option("--frames-of", options.pace.events_a_frame,
+                   "a journal without times: a frame mark behind so many events")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
   convert->add_flag("--addresses", options.convert.addresses, "keep the program's pointers in a .byj");
   CLI::App* repeat = app.add_subcommand("repeat", "write a journal several times over, as one long journal");
   common(repeat);

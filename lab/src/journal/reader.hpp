@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "journal/event.hpp"
 #include "journal/stacks.hpp"
@@ -32,14 +33,16 @@ class Source {
   virtual std::uint64_t bytes_total() const = 0;
   /// One sentence for each repair made while reading (events reordered between threads, a missing footer, ...).
   virtual std::span<const std::string> notes() const = 0;
+  /// The name of the form, a constant: "byj", "text", "heaptrack", "unreal", ...
+  virtual std::string_view form() const = 0;
 };
 
 /// What a reader of a .byj does where the file is damaged or was cut short: throw, or end there after all whole blocks
 /// before it (only `cut` wants that).
 enum class AtDamage { fail, end };
 
-/// Opens a journal of any form, which its first bytes show: .byj, text (plain, .zst, .gz), heaptrack (interpreted and
-/// raw recordings, .zst or .gz). Throws Error.
-std::unique_ptr<Source> open(const std::string& path, AtDamage at_damage = AtDamage::fail);
+/// Opens a journal of the form of this name, or, without a name, of the form that its first line shows. All forms but
+/// .byj may be compressed (.zst, .gz). Throws Error.
+std::unique_ptr<Source> open(const std::string& path, AtDamage at_damage = AtDamage::fail, std::string_view form = {});
 
 }  // namespace blockyard::journal

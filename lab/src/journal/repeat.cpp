@@ -7,8 +7,8 @@
 
 #include "journal/flat_map.hpp"
 #include "journal/journal_output.hpp"
+#include "journal/record_source.hpp"
 #include "journal/stack_copy.hpp"
-#include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
 namespace {

@@ -1,31 +1,10 @@
 #include "journal/text_parser.hpp"
 
-#include <array>
 #include <bit>
 #include <charconv>
-#include <cstring>
 
 namespace blockyard::journal {
 namespace {
-
-constexpr std::size_t buffer_bytes = 1U << 20;
-constexpr std::size_t shown_bytes = 60;  // of a bad line, in a message
-
-// Values of hexadecimal digits; 16 is none.
-constexpr std::array<std::uint8_t, 256> make_digits() {
-  std::array<std::uint8_t, 256> digits{};
-  for (auto& digit : digits) digit = 16;
-  for (std::uint8_t i = 0; i < 10; ++i) digits[static_cast<std::size_t>('0') + i] = i;
-  for (std::uint8_t i = 0; i < 6; ++i) {
-    digits[static_cast<std::size_t>('a') + i] = static_cast<std::uint8_t>(10 + i);
-    digits[static_cast<std::size_t>('A') + i] = static_cast<std::uint8_t>(10 + i);
-  }
-  return digits;
-}
-constexpr auto digits = make_digits();
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-bool ends_line(char c) { return c == '\n' || c == '\r'; }
 
 template <typename Number>
 bool parse_number(std::string_view text, Number& value) {
@@ -57,132 +36,36 @@ void StackLines::add_to(Stacks& stacks) const {
   }
 }
 
-// Every line in the buffer ends with a newline, so that the cursor needs no bound: no field contains one.
-struct TextParser::Cursor {
-  const TextParser& parser;
-  const char* line;
-  const char* at;
-
-  void skip_blanks(const char* before) {
-    if (!is_blank(*at)) parser.fail(line, std::string("a blank was expected before ") + before);
-    do ++at;
-    while (is_blank(*at));
-  }
-  std::uint64_t decimal(const char* what) {
-    std::uint64_t value = 0;
-    const char* const begin = at;
-    for (unsigned digit; (digit = static_cast<unsigned>(*at - '0')) <= 9; ++at) value = value * 10 + digit;
-    if (at == begin) parser.fail(line, std::string(what) + " (a decimal number) was expected");
-    constexpr std::ptrdiff_t safe_digits = 19;
-    if (at - begin > safe_digits && !parse_number({begin, static_cast<std::size_t>(at - begin)}, value)) {
-      parser.fail(line, std::string(what) + " is beyond 64 bits");
-    }
-    return value;
-  }
-  std::uint64_t hexadecimal() {
-    if (*at == '0' && (at[1] == 'x' || at[1] == 'X')) at += 2;
-    std::uint64_t value = 0;
-    const char* const begin = at;
-    for (std::uint8_t digit; (digit = digits[static_cast<unsigned char>(*at)]) < 16; ++at) value = value << 4 | digit;
-    if (at == begin) parser.fail(line, "the pointer (a hexadecimal number) was expected");
-    constexpr std::ptrdiff_t most_digits = 16;
-    if (at - begin > most_digits) {
-      const char* significant = begin;
-      while (*significant == '0') ++significant;
-      if (at - significant > most_digits) parser.fail(line, "the pointer is beyond 64 bits");
-    }
-    if (value == 0) parser.fail(line, "the pointer is 0; a failed allocation and free(NULL) have no line in a journal");
-    return value;
-  }
-  void end() {
-    while (is_blank(*at)) ++at;
-    if (*at == '\r') ++at;
-    if (*at != '\n') parser.fail(line, "the end of the line was expected after the time");
-    ++at;
-  }
-};
-
-TextParser::TextParser(std::unique_ptr<Input> input, std::string path)
-    : input_(std::move(input)), path_(std::move(path)), buffer_(buffer_bytes + 2) {
-  input_->accept_cut();
+TextParser::TextParser(std::unique_ptr<Input> input, std::string path) : lines_(std::move(input), std::move(path)) {
   header_.preamble_events = preamble_unsaid;
   header_.has_addresses = true;
   header_.names.emplace_back();
 }
 
-void TextParser::fail(const char* line, const std::string& what) const {
-  const char* end = line;
-  while (!ends_line(*end)) ++end;
-  std::string shown(line, std::min(static_cast<std::size_t>(end - line), shown_bytes));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
-  }
-  throw Error(path_ + ", line " + std::to_string(line_) + ": " + what + ": \"" + shown + "\"");
-}
-
-// Moves the rest to the front, reads more, and finds the last whole line. False when nothing is left.
-bool TextParser::refill() {
-  std::memmove(buffer_.data(), buffer_.data() + begin_, filled_ - begin_);
-  filled_ -= begin_;
-  begin_ = 0;
-  while (!at_end_ && filled_ < buffer_bytes) {
-    const std::size_t got = input_->read({buffer_.data() + filled_, buffer_bytes - filled_});
-    if (got == 0) {
-      at_end_ = true;
-      is_cut_ = input_->is_cut();
-      unended_ = filled_ != 0 && buffer_[filled_ - 1] != '\n';
-      if (unended_) buffer_[filled_++] = '\n';
-    }
-    filled_ += got;
-  }
-  if (filled_ == 0) return false;
-  const void* last = ::memrchr(buffer_.data(), '\n', filled_);
-  if (last == nullptr) {
-    throw Error(path_ + ", line " + std::to_string(line_ + 1) + ": the line is longer than 1 MiB; this is no journal");
-  }
-  end_ = static_cast<std::size_t>(static_cast<const char*>(last) - buffer_.data()) + 1;
-  return true;
-}
-
 void TextParser::next(Chunk& chunk) {
   chunk_ = &chunk;
-  chunk.records.clear();
-  chunk.extras.clear();
-  chunk.header.reset();
-  chunk.stacks.reset();
-  chunk.last = false;
-  chunk.torn = false;
-  while (chunk.records.size() < chunk_records) {
-    if (begin_ == end_ && !refill()) {
+  chunk.clear();
+  for (std::string_view line; chunk.records.size() < chunk_records;) {
+    if (!lines_.next(line)) {
       chunk.last = true;
-      if (is_cut_ && !has_records_ && chunk.records.empty()) {
-        throw Error(path_ + ": the compressed stream ends before the first event (the file was cut short)");
-      }
+      if (lines_.is_cut() && !has_records_ && chunk.records.empty()) throw Error(cut_before_events(lines_.path()));
       if (realloc_free_ || pending_) chunk.torn = true;
       break;
     }
-    Cursor cursor{*this, buffer_.data() + begin_, buffer_.data() + begin_};
-    const char* const stop = buffer_.data() + end_;
-    while (cursor.at != stop && chunk.records.size() < chunk_records) {
-      ++line_;
-      cursor.line = cursor.at;
-      if (unended_ && at_end_ && std::memchr(cursor.at, '\n', static_cast<std::size_t>(stop - cursor.at)) == stop - 1) {
-        if (!parse_last(cursor)) chunk.torn = true;
-        cursor.at = stop;
-      } else {
-        parse_event(cursor);
-      }
+    if (lines_.is_ended()) {
+      parse_event(line);
+    } else if (!parse_last(line)) {
+      chunk.torn = true;
     }
-    begin_ = static_cast<std::size_t>(cursor.at - buffer_.data());
   }
-  chunk.cut = is_cut_;
+  chunk.cut = lines_.is_cut();
   if (chunk.torn || (chunk.cut && chunk.last)) {
     chunk.last = true;
     changed().cut_at_end = true;
   }
   if (!chunk.records.empty()) latest_ns_ = chunk.records.back().time_ns;
   has_records_ |= !chunk.records.empty();
-  chunk.bytes_read = input_->bytes_read();
+  chunk.bytes_read = lines_.input().bytes_read();
   chunk.annotated = annotated_;
   if (header_changed_) {
     chunk.header = std::make_shared<Header>(header_);
@@ -193,13 +76,13 @@ void TextParser::next(Chunk& chunk) {
 
 /// The text's last line, which has no newline. False when it is no whole event: cut numbers are smaller ones, so a time
 /// before the last one's is cut, too.
-bool TextParser::parse_last(Cursor& at) {
+bool TextParser::parse_last(std::string_view line) {
   auto& records = chunk_->records;
   const std::size_t had = records.size();
   const std::uint64_t before = had != 0 ? records.back().time_ns : latest_ns_;
   const std::size_t threads = header_.threads.size();
   try {
-    parse_event(at);
+    parse_event(line);
   } catch (const Error&) {
     if (had == 0 && !has_records_) throw;
     records.resize(had);
@@ -212,64 +95,52 @@ bool TextParser::parse_last(Cursor& at) {
   return false;
 }
 
-void TextParser::parse_event(Cursor& at) {
+void TextParser::parse_event(std::string_view line) {
+  if (line.empty()) return;
+  Fields at(lines_, line);
   Record record{};
   record.extra = no_extra;
-  record.line = line_;
-  switch (*at.at++) {
-    case 'a':
-      record.kind = Kind::allocate;
-      at.skip_blanks("the size");
-      record.size = at.decimal("the size");
-      if (record.size > most_block_bytes) fail(at.line, "it " + asks_too_much(record.size));
-      break;
-    case 'f':
-      record.kind = Kind::free;
-      break;
-    case '#': {
-      const char* const newline = static_cast<const char*>(
-          std::memchr(at.line, '\n', static_cast<std::size_t>(buffer_.data() + end_ - at.line)));
-      std::string_view text(at.line, static_cast<std::size_t>(newline - at.line));
-      if (text.ends_with('\r')) text.remove_suffix(1);
-      at.at = newline + 1;
-      parse_comment(text, at.line);
-      return;
-    }
-    case '\r':
-      if (*at.at == '\n') ++at.at;
-      return;
-    case '\n':
-      return;
-    default:
-      fail(at.line,
-           "a line begins with 'a' (an allocation: a SIZE PTR THREAD NS), 'f' (a free: f PTR THREAD NS) or '#'");
+  record.line = lines_.number();
+  if (at.take("a")) {
+    record.kind = Kind::allocate;
+    at.skip_blanks("the size");
+    record.size = at.decimal("the size");
+    if (record.size > most_block_bytes) at.fail("it " + asks_too_much(record.size));
+  } else if (at.take("f")) {
+    record.kind = Kind::free;
+  } else if (line.front() == '#') {
+    parse_comment(at);
+    return;
+  } else {
+    at.fail("a line begins with 'a' (an allocation: a SIZE PTR THREAD NS), 'f' (a free: f PTR THREAD NS) or '#'");
   }
   at.skip_blanks("the pointer");
-  record.address = at.hexadecimal();
+  record.address = at.hexadecimal("the pointer");
+  if (record.address == 0) at.fail("the pointer is 0; a failed allocation and free(NULL) have no line in a journal");
   at.skip_blanks("the thread");
   record.thread = thread_of(at.decimal("the thread"));
   at.skip_blanks("the time");
   record.time_ns = at.decimal("the time");
-  at.end();
+  at.expect_end("the time");
   if (pending_ || realloc_free_) {
-    add_record(record, at.line);
+    add_record(record, at);
   } else {
     chunk_->records.push_back(record);
   }
 }
 
 // An event described by # lines.
-void TextParser::add_record(Record record, const char* line) {
+void TextParser::add_record(Record record, const Fields& line) {
   if (pending_kind_ == Kind::reallocate && !realloc_free_) {
-    if (record.kind != Kind::free) fail(line, "the free of a realloc was expected after its # lines");
+    if (record.kind != Kind::free) line.fail("the free of a realloc was expected after its # lines");
     realloc_free_ = record;
     return;
   }
   if (record.kind == Kind::free && pending_kind_ != Kind::allocate)
-    fail(line, "an allocation was expected after its # lines");
+    line.fail("an allocation was expected after its # lines");
   if (realloc_free_) {
     if (record.thread != realloc_free_->thread || record.time_ns != realloc_free_->time_ns) {
-      fail(line, "a realloc's two lines must name the same thread and time");
+      line.fail("a realloc's two lines must name the same thread and time");
     }
     pending_->old_address = realloc_free_->address;
   }
@@ -296,8 +167,9 @@ Header& TextParser::changed() {
   return header_;
 }
 
-void TextParser::parse_comment(std::string_view text, const char* line) {
-  if (line_ == 1 && text == text_signature) {
+void TextParser::parse_comment(Fields& line) {
+  std::string_view text = line.line();
+  if (lines_.number() == 1 && text == text_signature) {
     annotated_ = true;
     return;
   }
@@ -307,29 +179,29 @@ void TextParser::parse_comment(std::string_view text, const char* line) {
   parse_note(keyword, text, line);
 }
 
-void TextParser::parse_note(std::string_view keyword, std::string_view rest, const char* line) {
+void TextParser::parse_note(std::string_view keyword, std::string_view rest, const Fields& line) {
   const auto number = [&](auto& value) {
     if (!parse_number(take_word(rest), value))
-      fail(line, "a number was expected after '# " + std::string(keyword) + "'");
+      line.fail("a number was expected after '# " + std::string(keyword) + "'");
   };
   const auto pending = [this]() -> Extra& { return pending_ ? *pending_ : pending_.emplace(); };
   const auto tag = [&](Extra& extra) {
     number(extra.tag);
-    if (extra.tag >= header_.names.size()) fail(line, "the tag has no '# name' line");
+    if (extra.tag >= header_.names.size()) line.fail("the tag has no '# name' line");
   };
   const auto site = [&](Extra& extra) {
     number(extra.site);
-    if (extra.site >= stacks_.nodes().size()) fail(line, "the call stack has no '# node' line");
+    if (extra.site >= stacks_.nodes().size()) line.fail("the call stack has no '# node' line");
   };
   const auto mark = [&](Kind kind) {
-    if (pending_) fail(line, "the event that the # lines before describe is missing");
+    if (pending_) line.fail("the event that the # lines before describe is missing");
     Extra extra;
     if (kind == Kind::phase_mark) number(extra.tag);
-    if (kind == Kind::phase_mark && extra.tag >= header_.names.size()) fail(line, "the phase has no '# name' line");
+    if (kind == Kind::phase_mark && extra.tag >= header_.names.size()) line.fail("the phase has no '# name' line");
     std::uint64_t thread = 0;
     Record record{};
     record.kind = kind;
-    record.line = line_;
+    record.line = lines_.number();
     number(thread);
     number(record.time_ns);
     record.thread = thread_of(thread);
@@ -344,7 +216,7 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
     pending_kind_ = Kind::allocate_zeroed;
   } else if (keyword == "aligned") {
     number(pending().alignment);
-    if (!std::has_single_bit(pending_->alignment)) fail(line, "an alignment is a power of two");
+    if (!std::has_single_bit(pending_->alignment)) line.fail("an alignment is a power of two");
     pending_kind_ = Kind::allocate_aligned;
   } else if (keyword == "realloc") {
     number(pending().duration_ns);
@@ -376,6 +248,10 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
     changed().allocator = unescape(rest);
   } else if (keyword == "unseen") {
     changed().unseen.push_back(unescape(rest));
+  } else if (keyword == "repaired") {
+    changed().repairs.push_back(unescape(rest));
+  } else if (keyword == "threads-unknown") {
+    changed().threads_known = false;
   } else if (keyword == "started-at") {
     changed().started_at = unescape(rest);
   } else if (keyword == "ticks-per-ns") {
@@ -396,12 +272,12 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
 }
 
 // Other keywords are comments.
-void TextParser::parse_stack_note(std::string_view keyword, std::string_view rest, const char* line) {
+void TextParser::parse_stack_note(std::string_view keyword, std::string_view rest, const Fields& line) {
   const bool known = keyword == "module" || keyword == "unmapped" || keyword == "address" || keyword == "stack-end" ||
                      keyword == "node" || keyword == "function" || keyword == "file";
   if (!known) return;
   const auto expect = [&](bool right, const char* what) {
-    if (!right) fail(line, std::string(what) + " was expected in '# " + std::string(keyword) + "'");
+    if (!right) line.fail(std::string(what) + " was expected in '# " + std::string(keyword) + "'");
   };
   const auto number = [&](auto& value) { expect(parse_number(take_word(rest), value), "a number"); };
   const auto address = [&](std::uint64_t& value) {
@@ -445,30 +321,30 @@ void TextParser::parse_stack_note(std::string_view keyword, std::string_view res
         address(frame.address);
       }
       const std::size_t index = stacks_.frames().size();
-      if (stacks_.intern_frame(frame.module, frame.address) != index) fail(line, "this address was there before");
+      if (stacks_.intern_frame(frame.module, frame.address) != index) line.fail("this address was there before");
       lines.frames.push_back(frame);
     } else if (keyword == "node") {
       Node node;
       index_or_none(node.parent);
       number(node.frame);
       const std::size_t index = stacks_.nodes().size();
-      if (stacks_.intern_node(node.parent, node.frame) != index) fail(line, "this call stack was there before");
+      if (stacks_.intern_node(node.parent, node.frame) != index) line.fail("this call stack was there before");
       lines.nodes.push_back(node);
     } else if (keyword == "function") {
       StackLines::Named named{};
       number(named.frame);
       number(named.line);
-      if (named.frame >= stacks_.frames().size()) fail(line, "the function has no '# address' line");
+      if (named.frame >= stacks_.frames().size()) line.fail("the function has no '# address' line");
       named.name = unescape(rest);
       lines.names.push_back(std::move(named));
     } else {
-      if (lines.names.empty()) fail(line, "the '# function' line that the file belongs to is missing");
+      if (lines.names.empty()) line.fail("the '# function' line that the file belongs to is missing");
       lines.names.back().file = unescape(rest);
     }
   } catch (const Error& error) {
     const std::string_view what = error.what();
-    if (what.starts_with(path_ + ", line ")) throw;
-    fail(line, std::string(what));
+    if (what.starts_with(lines_.path() + ", line ")) throw;
+    line.fail(std::string(what));
   }
 }
 

@@ -9,12 +9,10 @@ namespace blockyard::journal {
 
 namespace {
 constexpr std::size_t flush_bytes = 1U << 16;
-// Made-up pointers are 16 bytes apart, as malloc's would be.
-constexpr std::uint64_t made_up(std::uint64_t block) { return (block + 1) * 16; }
 }  // namespace
 
 TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, const Stacks& stacks, TextStyle style)
-    : sink_(std::move(sink)), stacks_(stacks), style_(style), has_addresses_(header.has_addresses) {
+    : sink_(std::move(sink)), stacks_(stacks), style_(style), pointers_(header.has_addresses) {
   if (!style_.notes) {
     introduce(header);
     return;
@@ -27,6 +25,7 @@ TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, con
   note("recorder", escape(header.recorder));
   if (!header.allocator.empty()) note("allocator", escape(header.allocator));
   for (const auto& sentence : header.unseen) note("unseen", escape(sentence));
+  note_repairs(header);
   note("started-at", escape(header.started_at));
   std::array<char, 32> number{};
   const auto end = std::to_chars(number.data(), number.data() + number.size(), header.ticks_per_ns).ptr;
@@ -34,18 +33,17 @@ TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, con
   preamble_ = header.preamble_events;
   if (style_.preamble_known) note("preamble", preamble_);
   if (!header.paced) note("unpaced", "");
+  if (!header.threads_known) note("threads-unknown", "");
   cut_at_end_ = header.cut_at_end;
   if (cut_at_end_) note("cut-at-end", "");
-  note("addresses", has_addresses_ ? "kept" : "made-up");
+  note("addresses", header.has_addresses ? "kept" : "made-up");
   introduce(header);
 }
 
 void TextWriter::introduce(const Header& header) {
-  for (std::size_t i = thread_ids_.size(); i < header.threads.size(); ++i) {
+  for (std::size_t i = threads_.size(); i < header.threads.size(); ++i) {
     const Thread& thread = header.threads[i];
-    std::uint64_t id = thread.id;
-    while (!used_ids_.insert(id).second) ++id;
-    thread_ids_.push_back(id);
+    threads_.add(thread);
     thread_names_.emplace_back();
     if (style_.notes) note_thread(i, thread);
   }
@@ -126,12 +124,16 @@ void TextWriter::end_line() {
 }
 
 void TextWriter::note_thread(std::size_t index, const Thread& thread) {
-  note("thread", std::to_string(thread_ids_[index]) + ' ' + std::to_string(thread.id) + ' ' + escape(thread.name));
+  note("thread", std::to_string(threads_[index]) + ' ' + std::to_string(thread.id) + ' ' + escape(thread.name));
   thread_names_[index] = thread.name;
 }
 
+void TextWriter::note_repairs(const Header& header) {
+  for (; repairs_ < header.repairs.size(); ++repairs_) note("repaired", escape(header.repairs[repairs_]));
+}
+
 void TextWriter::add(const Event& event, const Header& header) {
-  if (header.threads.size() != thread_ids_.size() || header.names.size() > names_) introduce(header);
+  if (header.threads.size() != threads_.size() || header.names.size() > names_) introduce(header);
   if (style_.notes) introduce_stacks();
   if (event.kind == Kind::frame_mark || event.kind == Kind::phase_mark) {
     if (style_.notes) mark(event);
@@ -145,9 +147,9 @@ void TextWriter::add(const Event& event, const Header& header) {
     }
     if (takes_block(event.kind)) {
       const std::uint64_t gone = event.kind == Kind::free ? event.block : event.old_block;
-      put_line('f', 0, taken_address(gone), event.thread, event.time_ns);
+      put_line('f', 0, pointers_.taken(gone), event.thread, event.time_ns);
     }
-    if (gives_block(event.kind)) put_line('a', event.size, given_address(event), event.thread, event.time_ns);
+    if (gives_block(event.kind)) put_line('a', event.size, pointers_.given(event), event.thread, event.time_ns);
   }
   if (text_.size() >= flush_bytes) {
     sink_->write(text_);
@@ -161,7 +163,7 @@ void TextWriter::mark(const Event& event) {
     put_number(event.tag);
     text_ += ' ';
   }
-  put_number(thread_ids_[event.thread]);
+  put_number(threads_[event.thread]);
   text_ += ' ';
   put_number(event.time_ns);
   const bool has_site = event.site != no_site;
@@ -176,7 +178,7 @@ void TextWriter::mark(const Event& event) {
   text_ += '\n';
 }
 
-void TextWriter::finish(const Header& header) {
+void TextWriter::finish(const Header& header, std::vector<std::string>&) {
   if (style_.notes) {
     introduce(header);
     introduce_stacks();
@@ -185,26 +187,12 @@ void TextWriter::finish(const Header& header) {
       if (header.threads[i].name != thread_names_[i]) note_thread(i, header.threads[i]);
     }
     if (style_.preamble_known && header.preamble_events != preamble_) note("preamble", header.preamble_events);
+    note_repairs(header);
     if (header.cut_at_end && !cut_at_end_) note("cut-at-end", "");
   }
   sink_->write(text_);
   text_.clear();
   sink_->finish();
-}
-
-std::uint64_t TextWriter::given_address(const Event& event) {
-  if (!has_addresses_) return made_up(event.block);
-  addresses_.insert(event.block + 1, event.address);
-  return event.address;
-}
-
-std::uint64_t TextWriter::taken_address(std::uint64_t block) {
-  if (!has_addresses_) return made_up(block);
-  std::uint64_t address = 0;
-  if (!addresses_.take(block + 1, address)) {
-    throw Error(freed_but_not_live(block));
-  }
-  return address;
 }
 
 void TextWriter::put_line(char kind, std::uint64_t size, std::uint64_t address, std::uint32_t thread,
@@ -217,7 +205,7 @@ void TextWriter::put_line(char kind, std::uint64_t size, std::uint64_t address, 
   }
   put_hex(address);
   text_ += ' ';
-  put_number(thread_ids_[thread]);
+  put_number(threads_[thread]);
   text_ += ' ';
   put_number(time_ns);
   text_ += '\n';

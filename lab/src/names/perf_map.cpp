@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "journal/input.hpp"
-#include "journal/line_reader.hpp"
+#include "journal/line_scanner.hpp"
 #include "names/demangle.hpp"
 
 namespace blockyard::names {
@@ -24,7 +24,7 @@ bool take_hex(std::string_view& line, std::uint64_t& value) {
 }  // namespace
 
 PerfMap::PerfMap(const std::string& path) {
-  journal::LineReader lines(journal::open_input(path), path);
+  journal::LineScanner lines(journal::open_input(path), path);
   for (std::string_view line; lines.next(line);) {
     std::uint64_t begin = 0;
     std::uint64_t size = 0;

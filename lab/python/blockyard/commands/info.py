@@ -13,7 +13,7 @@ from blockyard import journal_tool, options
 def command(journal: Path, as_json: bool) -> None:
     """Print the facts of JOURNAL: mallocs and frees, sizes, lifetimes, threads, frames, leaks.
 
-    JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording.
+    JOURNAL is a .byj, a text journal, or the log of another tool that `convert` reads.
     """
     text = journal_tool.call(["info", journal])
     if as_json:

@@ -22,8 +22,10 @@ def said(facts: Facts) -> list[Block]:
         parts.append(_threads(facts))
     if facts.paced:
         parts.append(_frames(facts))
-    if facts.notes:
-        parts.append(Warnings([f"{note}." for note in facts.notes]))
+    repairs = [f"repaired: {repair}." for repair in facts.repairs]
+    notes = [f"{note}." for note in facts.notes if note not in facts.repairs]
+    if repairs or notes:
+        parts.append(Warnings(repairs + notes))
     return parts
 
 
@@ -77,7 +79,7 @@ def _summary(facts: Facts) -> Table:
         "on another thread",
         f"{counted(facts.remote_frees, 'free')} ({_share(facts.remote_free_share)})"
         if facts.threads_known
-        else "unknown: heaptrack keeps no threads",
+        else "unknown: the recording has no threads",
     )
     preamble = facts.preamble
     if preamble.blocks:

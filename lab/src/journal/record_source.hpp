@@ -1,4 +1,5 @@
-// Reads the text form: puts lines in order within a bounded window and turns pointers into dense blocks.
+// The events of every form that names pointers: puts records in order within a bounded window and turns their pointers
+// into dense blocks.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 #include "journal/flat_map.hpp"
 #include "journal/reader.hpp"
-#include "journal/text_parser.hpp"
+#include "journal/records.hpp"
 
 namespace blockyard::journal {
 
@@ -20,29 +21,35 @@ namespace blockyard::journal {
 ///   thread may lose the processor for milliseconds between the reading of its clock and the writing of its line.
 /// - An allocation at an address that is still live pulls forward its free by another thread, by at most 16,384 lines.
 /// - A free of an address that is not live pulls forward its allocation by another thread, by as many.
-/// notes() counts each of these at the end. What remains is an Error with its line and event number.
+/// What remains is an Error with its line and event number, unless the form's writer may miss calls: then
+/// - a free of an address that is not live is left out, and a realloc of one is an allocation;
+/// - a block whose address is allocated again is freed just before. Its free is pulled forward only where no other
+///   allocation of the address follows it, and from any line where threads are unknown.
+/// notes() and header().repairs count each of these at the end.
 ///
 /// An event whose lines are cut off at the text's end, as where a program crashed, is left out: notes() says so, and
 /// header().cut_at_end is set.
 ///
-/// The leading allocations at NS 0 are the preamble, unless a `# preamble N` line says otherwise. Its length is known
-/// no later than the first event after it: an event is preamble when its number is below header().preamble_events
-/// *after* next() returned it.
-class TextSource final : public Source {
+/// The leading allocations of a text at NS 0 are the preamble, unless a `# preamble N` line says otherwise. Its length
+/// is known no later than the first event after it: an event is preamble when its number is below
+/// header().preamble_events *after* next() returned it.
+class RecordSource final : public Source {
  public:
   /// Lines read ahead; twice as many are held, 48 bytes each.
-  static constexpr std::size_t window_lines = 16 * TextParser::chunk_records;
-  static constexpr std::size_t pulled_lines = TextParser::chunk_records;
+  static constexpr std::size_t window_lines = 16 * RecordParser::chunk_records;
+  static constexpr std::size_t pulled_lines = RecordParser::chunk_records;
 
-  TextSource(std::unique_ptr<Input> input, const std::string& path);
-  TextSource(const TextSource&) = delete;
-  TextSource& operator=(const TextSource&) = delete;
+  /// `form` is a constant; `path` is for messages.
+  RecordSource(std::unique_ptr<RecordParser> parser, std::string path, std::string_view form);
+  RecordSource(const RecordSource&) = delete;
+  RecordSource& operator=(const RecordSource&) = delete;
 
   const Header& header() const override { return header_; }
   const Stacks& stacks() const override { return stacks_; }
   std::span<const Event> next() override;
   std::uint64_t bytes_read() const override { return bytes_read_; }
-  std::uint64_t bytes_total() const override { return bytes_total_; }
+  std::uint64_t bytes_total() const override { return parser_->bytes_total(); }
+  std::string_view form() const override { return form_; }
   std::span<const std::string> notes() const override { return notes_; }
 
   /// Whether the text's own # lines want its addresses kept in a .byj.
@@ -56,15 +63,20 @@ class TextSource final : public Source {
   bool refill();
   void append(const Chunk& chunk);
   void emit(Record& record, std::size_t index, int depth);
-  std::uint64_t take_block(const Record& record, std::size_t index, std::uint64_t address, int depth);
+  bool take_block(const Record& record, std::size_t index, std::uint64_t address, int depth, std::uint64_t& block);
   void give_block(const Record& record, std::size_t index, int depth);
+  bool takes(const Record& record, std::uint64_t address) const;
+  std::size_t next_of(std::size_t index, std::uint64_t address) const;
   bool pull_forward(const Record& record, std::size_t index, std::uint64_t address, bool wanted_free, int depth);
   void conclude();
+  void note(std::string sentence);
+  void count(std::uint64_t times, const char* one, const char* many, const std::string& rest);
 
+  std::unique_ptr<RecordParser> parser_;
   std::string path_;
-  std::uint64_t bytes_total_;
+  std::string_view form_;
+  bool may_miss_calls_;
   std::uint64_t bytes_read_ = 0;
-  TextParser parser_;
   std::array<Chunk, 2> chunks_;  ///< in turn: one is parsed while the other is used
   std::size_t parsed_ = 0;       ///< including the one ahead
   Header header_;
@@ -93,12 +105,11 @@ class TextSource final : public Source {
   std::uint64_t times_back_ = 0;
   std::uint64_t frees_pulled_ = 0;
   std::uint64_t allocations_pulled_ = 0;
+  std::uint64_t unseen_allocations_ = 0;
+  std::uint64_t unseen_frees_ = 0;
   std::vector<std::string> notes_;
   std::future<void> ahead_;  ///< parses the next chunk; last, as its end waits for that
 };
-
-/// Whether a file that starts with these bytes may be a text journal: an event, a comment or an empty line.
-bool looks_like_text(std::string_view first_bytes);
 
 /// Whether a .byj that is written from `source` keeps addresses unless somebody says otherwise.
 bool keeps_addresses(const Source& source);
