@@ -1,4 +1,5 @@
-"""Logs that real tools write of a program made here: what they become is what the program did."""
+"""Logs that real tools write of a program made here, and logs of every form made of a game's recording, become what the
+program did."""
 
 import json
 import shutil
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from blockyard import native
+
+ROOT = Path(__file__).parents[2]
 
 PROGRAM = r"""
 #include <malloc.h>
@@ -107,3 +110,44 @@ def test_a_log_made_of_a_real_recording_comes_back_the_same(program: Path) -> No
         assert before[key] == after[key], key
     assert after["paced"] and after["frames"]["marked"]
     assert any("the pace is made up" in one for one in after["repairs"])
+
+
+HEADS = {"unreal": "Operation ResultPointer PointerIn SizeIn AlignmentIn\n", "mtrace": "= Start\n"}
+MALLOCS = {
+    "unreal": "Malloc {address} 0 {size} 0\t# {number}\n",
+    "aosp": "{thread}: malloc {address:#x} {size} {time} {time}\n",
+    "logalloc": "12 {thread} malloc({size})={address:#x}\n",
+    "mtrace": "@ ./game:[0x11ce] + {address:#x} {size:#x}\n",
+}
+FREES = {
+    "unreal": "Free 0 {address} 0 0\t# {number}\n",
+    "aosp": "{thread}: free {address:#x} {time} {time}\n",
+    "logalloc": "12 {thread} free({address:#x})\n",
+    "mtrace": "@ ./game:[0x11cf] - {address:#x}\n",
+}
+
+
+@pytest.mark.parametrize("form", MALLOCS)
+def test_a_games_recording_in_another_tools_form_has_the_same_blocks(form: str, tmp_path: Path) -> None:
+    text, log = tmp_path / "game.txt", tmp_path / "game.log"
+    tool("convert", ROOT / "journals/small/godot-start.byj", "-o", text, "--plain")
+    with log.open("w") as out:
+        out.write(HEADS.get(form, ""))
+        for number, line in enumerate(text.read_text().splitlines(), start=1):
+            kind, *size, address, thread, time = line.split()
+            out.write(
+                (FREES if kind == "f" else MALLOCS)[form].format(
+                    size=int(size[0]) if size else 0, address=int(address, 16), thread=thread, time=time, number=number
+                )
+            )
+        out.write("\nGracefully closed\n" if form == "unreal" else "")
+    before, after = tool("info", text), tool("info", log)
+    assert after["form"] == form
+    assert before["events"] == after["events"]
+    # The text's preamble is of ordinary allocations in a log.
+    assert before["allocations"] + before["preamble"]["blocks"] == after["allocations"]
+    for key in ("frees", "max_live_bytes", "max_live_blocks", "live_at_end"):
+        assert before[key] == after[key], key
+    if form in ("aosp", "logalloc"):
+        assert before["remote_frees"] == after["remote_frees"]
+    assert not [one for one in after["repairs"] if any(word in one for word in ("missing", "failed", "stood"))]
