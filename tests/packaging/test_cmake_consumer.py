@@ -79,7 +79,9 @@ def test_every_c_header_compiles_by_itself_in_c(installed: Path, standard: str) 
     headers = sorted((installed / "include" / "blockyard").glob("*.h"))
     assert headers
     for header in headers:
-        run("cc", f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x", "c", header)
+        warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+        include = f"-I{installed / 'include'}"
+        run("cc", f"-std={standard}", *warnings, include, "-fsyntax-only", "-x", "c", header)
 
 
 def test_a_program_that_links_blockyard_malloc_has_the_heap_in_the_place_of_malloc(
