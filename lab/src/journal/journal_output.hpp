@@ -22,8 +22,8 @@ struct OutputOptions {
   TextStyle text;
 };
 
-/// `path` ends in .byj, or it is text of the wanted form (.txt, .journal, .log or no ending, compressed when .zst or .gz
-/// follows). One thread at a time; throws Error.
+/// `path` ends in .byj, or it is text of the wanted form (.txt, .journal, .log or no ending, compressed when .zst or
+/// .gz follows). One thread at a time; throws Error.
 class JournalOutput {
  public:
   JournalOutput(const std::string& path, const std::string& input, const Header& header, const OutputOptions& options);
