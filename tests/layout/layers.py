@@ -23,6 +23,7 @@ LAB = {
     "trial": {"base", "record"},
     "budget": {"journal", "sites"},
     "count": set(),
+    "live": {"journal", "names", "sites"},
     "unwind": {"base"},
     "replay": {"base", "clock", "journal", "samples"},
     "samples": {"base"},
@@ -44,7 +45,8 @@ PACKAGES = {
     "trial": {"report", "analysis"},
     "budget": {"campaign"},
     "fleet": {"campaign", "report"},
-    "commands": {"report", "analysis", "campaign", "locality", "advise", "trial", "budget", "fleet"},
+    "live": set(),
+    "commands": {"report", "analysis", "campaign", "locality", "advise", "trial", "budget", "fleet", "live"},
 }
 
 # Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.

@@ -10,7 +10,7 @@ import click
 from blockyard.errors import UserError
 
 TASKS = {
-    "Record": ("record", "run"),
+    "Record": ("record", "live", "run"),
     "Journals": ("info", "check", "cut", "repeat", "convert", "names"),
     "Your program": ("trial", "budget"),
     "Measure": ("replay", "merge", "locality", "allocators", "demo"),

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -186,9 +187,18 @@ std::span<const Event> ByjSource::next() {
       blocks_ = decoder_.end_block();
       time_ns_ = decoder_.end_time_ns();
     }
-    if (!advance()) ended_ = true;
+    awaits_more_ = false;
+    if (advance()) continue;
+    if (awaits_more_) return {};
+    ended_ = true;
   }
   return {};
+}
+
+void ByjSource::grow() {
+  struct stat facts {};
+  if (::fstat(file_, &facts) != 0) throw Error(path_ + " can't be examined: " + last_error());
+  size_ = std::max(size_, static_cast<std::uint64_t>(facts.st_size));
 }
 
 // Damage ends the journal, or throws an error that says what `cut` can do about it.
@@ -223,6 +233,10 @@ bool ByjSource::read_next_block() {
         throw;
       section = Section::whole;
     }
+    if (following_ && section != Section::whole) {
+      awaits_more_ = true;
+      return false;
+    }
     if (section == Section::none) {
       notes_.push_back(
           "the journal has no footer (its recorder was stopped hard): it was read up to the last flushed block, " +
@@ -246,12 +260,12 @@ bool ByjSource::read_next_block() {
                     " events); a block is missing or doubled");
       }
       block_offset_ = at;
-      seen_.blocks.push_back({at, block.first_event, block.first_block, block.base_time_ns});
+      if (!following_) seen_.blocks.push_back({at, block.first_event, block.first_block, block.base_time_ns});
       in_block_ = true;
       return true;
-    } else if (version_ != format::version_without_stacks &&
+    } else if ((following_ || version_ != format::version_without_stacks) &&
                (head.type == format::section_stacks || head.type == format::section_names)) {
-      seen_.stacks.push_back(at);
+      if (!following_) seen_.stacks.push_back(at);
       if (stacks_ahead_ || lost_stacks_) continue;
       try {
         apply_stacks(head.type, payload_, at);
@@ -278,11 +292,12 @@ void ByjSource::check_footer(const std::string& payload) {
     fail("the footer counts " + std::to_string(totals.events) + " events and " + std::to_string(totals.blocks) +
          " blocks; the journal holds " + std::to_string(events_) + " and " + std::to_string(blocks_));
   }
-  if (index.blocks != seen_.blocks || index.stacks != seen_.stacks) {
+  if (!following_ && (index.blocks != seen_.blocks || index.stacks != seen_.stacks)) {
     fail("the footer's index does not name the sections that stand in the file");
   }
   const std::uint64_t end = offset_ + sizeof(SectionHead) + payload.size();
   if (size_ - end < format::tail_bytes) {
+    if (following_) return;  // the footer itself is whole
     end_torn();
     return;
   }

@@ -22,12 +22,22 @@ class ByjSource final : public Source {
 
   const Header& header() const override { return header_; }
   const Stacks& stacks() const override { return stacks_; }
+  /// The same, for who finds names while the journal is written.
+  Stacks& nameable_stacks() { return stacks_; }
   bool is_complete() const override { return stacks_ahead_; }
   std::span<const Event> next() override;
   std::uint64_t bytes_read() const override { return offset_; }
   std::uint64_t bytes_total() const override { return size_; }
   std::span<const std::string> notes() const override { return notes_; }
   std::string_view form() const override { return "byj"; }
+
+  /// From now on the file's end is that of what is written so far: next() returns empty there, and after grow() it goes
+  /// on. Memory then grows with the stacks alone.
+  void follow() { following_ = true; }
+  /// Looks how long the file is now. Throws Error.
+  void grow();
+  /// Whether next() is at the footer, or at damage: no more follows.
+  bool has_ended() const { return ended_; }
 
   /// The place of the section whose events next() returned last, for messages.
   std::uint64_t block_offset() const { return block_offset_; }
@@ -72,6 +82,8 @@ class ByjSource final : public Source {
   bool has_footer_ = false;
   bool in_block_ = false;
   bool ended_ = false;
+  bool following_ = false;
+  bool awaits_more_ = false;  ///< following: the file ends here for now
   Header header_;
   Stacks stacks_;
   std::unique_ptr<StackDecoder> stack_decoder_;  ///< most journals have no stacks

@@ -1,0 +1,1 @@
+"""A program watched while it is recorded."""

@@ -1,0 +1,103 @@
+"""`blockyard live` on programs that run."""
+
+import json
+import os
+import pty
+import select
+import sys
+
+import pytest
+import the_command
+from growing import JOURNAL
+
+_GAME = """
+import time
+kept = []
+for _ in range(40):
+    kept.append(bytearray(100_003))
+    time.sleep(0.05)
+print("the game is over")
+"""
+
+
+def lines_of(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_json_lines_come_while_the_program_runs_and_end_with_what_the_journal_holds(tmp_path):
+    journal = tmp_path / "game.byj"
+    process = the_command.started("live", "--json", "-o", journal, "--", sys.executable, "-c", _GAME)
+    first = json.loads(process.stdout.readline())
+    assert not first["ended"]
+    rest, told = process.communicate()
+    assert process.returncode == 0
+    assert "the game is over" in told
+    last = lines_of(rest)[-1]
+    assert last["ended"]
+    info = json.loads(the_command.blockyard("info", journal, "--json").stdout)
+    assert last["events"] == info["events"]
+    assert last["all"]["allocations"] == info["allocations"]
+    assert last["live"] == {"blocks": info["live_at_end"]["blocks"], "bytes": info["live_at_end"]["bytes"]}
+
+
+def test_a_launcher_is_left_for_the_program_that_it_executes(tmp_path):
+    journal = tmp_path / "game.byj"
+    script = f'exec "{sys.executable}" -c "$1"'
+    done = the_command.blockyard("live", "--json", "-o", journal, "--", "/bin/sh", "-c", script, "sh", _GAME)
+    assert done.returncode == 0
+    last = lines_of(done.stdout)[-1]
+    assert "python" in last["program"]
+    assert last["ended"]
+
+
+def test_the_exit_code_and_the_refusals_of_the_recorder_are_passed_on(tmp_path):
+    done = the_command.blockyard("live", "--json", "-o", tmp_path / "a.byj", "--", "/bin/sh", "-c", "exit 7")
+    assert done.returncode == 7
+    done = the_command.blockyard("live", "--json", "-o", tmp_path / "b.byj", "--", tmp_path / "nothing-here")
+    assert done.returncode == 1
+    assert "was not found" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["live"], "name what to watch"),
+        (["live", "--json", "--pid", "1", "--", "true"], "name what to watch"),
+        (["live", "--json", "nothing.byj"], "nothing.byj was not found"),
+        (["live", "--json", "a.byj", "b.byj"], "one journal at a time"),
+        (["live", "--json", "-o", "x.byj", JOURNAL], "takes neither -o nor"),
+        (["live", "--json", "--browser", JOURNAL], "give one of them"),
+        (["live", JOURNAL], "the view needs a terminal"),
+        (["live", "--json", "-o", JOURNAL, "--", "true"], "exists already"),
+    ],
+)
+def test_what_can_not_be_shown_is_refused_in_a_sentence(tmp_path, arguments, sentence):
+    done = the_command.blockyard(*arguments, cwd=tmp_path, stdin=None)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+
+
+def test_q_ends_the_view_and_not_the_program(tmp_path):
+    """In a terminal of its own: the program prints after the view has gone."""
+    journal = tmp_path / "game.byj"
+    keyboard, terminal = pty.openpty()
+    process = the_command.started(
+        "live", "-o", journal, "--", sys.executable, "-c", _GAME, stdin=terminal, stdout=terminal, stderr=terminal
+    )
+    os.close(terminal)
+    seen = b""
+    pressed = False
+    while True:
+        select.select([keyboard], [], [])
+        try:
+            seen += os.read(keyboard, 1 << 16)
+        except OSError:  # the last one who had the terminal open is gone
+            break
+        if not pressed and b"recording" in seen:
+            os.write(keyboard, b"q")
+            pressed = True
+    os.close(keyboard)
+    assert process.wait() == 0
+    after = seen.rpartition(b"runs on and is recorded")[2]
+    assert b"the game is over" in after
+    assert json.loads(the_command.blockyard("info", journal, "--json").stdout)["allocations"] > 40
