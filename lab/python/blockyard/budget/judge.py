@@ -5,9 +5,10 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from blockyard import native, terminal
+import msgspec
+
+from blockyard import native, sites_tool, terminal
 from blockyard.budget.limits import FRAME, Limit
 from blockyard.errors import UserError
 from blockyard.recording import Outcome
@@ -26,12 +27,60 @@ class Rule:
     """Of Blockyard: that it fits nothing is not worth saying."""
 
 
+class First(msgspec.Struct, frozen=True):
+    """The first call that exceeds a limit; `frame` counts from 1, and is 0 before all."""
+
+    time_s: float
+    frame: int
+    thread: str
+    call: str
+    bytes: int
+    tag: str
+    stack: list[sites_tool.Function]
+
+
+class Site(msgspec.Struct, frozen=True):
+    """Where calls beyond a limit come from, and in how many of its periods."""
+
+    function: str
+    module: str
+    events: int
+    periods: int
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What blockyard-budget says of a limit. `threads` are those that it concerns, `judged` its whole periods."""
+
+    threads: int
+    active: bool
+    judged: int
+    worst: int
+    periods_over: int
+    events_over: int
+    first: First | None
+    sites: list[Site]
+    name: str = ""
+
+
+class _Ignored(msgspec.Struct, frozen=True):
+    events: int
+    bytes: int
+
+
+class _Found(msgspec.Struct, frozen=True):
+    frames: int
+    threads: list[str]
+    limits: list[Judged]
+    forbidden: list[Judged]
+    ignored: list[_Ignored]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What came of a limit. `unjudged` says why nothing did."""
 
     limit: Limit
-    facts: dict[str, Any]
+    facts: Judged
     unjudged: str | None
     run: int = 1
     """Which run it is of: with --again the first in which the limit was exceeded."""
@@ -40,7 +89,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool | None:
-        return None if self.unjudged else not self.facts["periods_over"]
+        return None if self.unjudged else not self.facts.periods_over
 
 
 @dataclass(frozen=True)
@@ -107,26 +156,26 @@ def judge(
         given = Path(folder) / "limits.json"
         wanted = {"limits": [one.native() for one in limits], "ignored": [one.pattern for one in rules], "cut": cut}
         given.write_text(json.dumps(wanted), encoding="utf-8")
-        found = json.loads(native.call("blockyard-budget", [journal, "--limits", given], on_progress=tell))
+        text = native.call("blockyard-budget", [journal, "--limits", given], on_progress=tell)
+    found = native.decoded("blockyard-budget", text, _Found)
     verdicts = [
-        Verdict(limit, facts, _unjudged(limit, facts, found))
-        for limit, facts in zip(limits, found["limits"], strict=True)
+        Verdict(limit, facts, _unjudged(limit, facts, found)) for limit, facts in zip(limits, found.limits, strict=True)
     ]
-    for facts in found["forbidden"]:
-        limit = Limit("allocations", 0, forbidden=facts["name"])
+    for facts in found.forbidden:
+        limit = Limit("allocations", 0, forbidden=facts.name)
         verdicts.append(Verdict(limit, facts, None))
-    left_out = [(rule, one["events"], one["bytes"]) for rule, one in zip(rules, found["ignored"], strict=True)]
-    return Judgement(program, verdicts, left_out, child, found["frames"])
+    left_out = [(rule, one.events, one.bytes) for rule, one in zip(rules, found.ignored, strict=True)]
+    return Judgement(program, verdicts, left_out, child, found.frames)
 
 
-def _unjudged(limit: Limit, facts: dict[str, Any], found: dict[str, Any]) -> str | None:
-    if limit.thread and not facts["threads"]:
-        named = ", ".join(sorted(set(found["threads"]))[:8])
+def _unjudged(limit: Limit, facts: Judged, found: _Found) -> str | None:
+    if limit.thread and not facts.threads:
+        named = ", ".join(sorted(set(found.threads))[:8])
         return f"no thread is called '{limit.thread}'; " + (f"there are {named}" if named else "none allocated")
-    if limit.per == FRAME and not found["frames"]:
+    if limit.per == FRAME and not found.frames:
         return "no frame was marked; 'blockyard record --help' says how frames are"
-    if not facts["active"]:
+    if not facts.active:
         return f"what it begins after, {limit.beginning}, never came"
-    if not facts["judged"] and limit.per == FRAME:
+    if not facts.judged and limit.per == FRAME:
         return "no whole frame came after what it begins after"
     return None

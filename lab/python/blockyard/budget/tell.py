@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+
+import msgspec
 
 from blockyard import junit
-from blockyard.budget.judge import Judgement, Verdict
+from blockyard.budget.judge import Judged, Judgement, Site, Verdict
 from blockyard.budget.limits import RUN
 from blockyard.counted import counted, listed
+from blockyard.sites_tool import Function
 from blockyard.sizes import size
 
 _MOST_CALLS = 24
@@ -40,59 +42,59 @@ def lines(found: Judgement) -> Iterator[str]:
 def summary(one: Verdict) -> str:
     if one.unjudged:
         return one.unjudged
-    worst = one.limit.amount(one.facts["worst"])
+    worst = one.limit.amount(one.facts.worst)
     if one.passed:
         return f"{worst} at most"
-    periods = one.facts["periods_over"]
+    periods = one.facts.periods_over
     where = {"frame": f" in {counted(periods, 'frame')}", "second": f" in {counted(periods, 'second')}"}
     return f"{worst}{where.get(one.limit.per, '')}"
 
 
 def _first(one: Verdict) -> str:
-    first = one.facts["first"]
-    frame = f" in frame {first['frame']:,}" if first["frame"] else ""
-    what = f"{first['call']} of {size(first['bytes'])}"
-    if first["tag"].endswith(_COLLECTED):
-        what = f"{size(first['bytes'])} on the collected heap"
-    return f"{what} by {first['thread']}{frame}, at {first['time_s']:.6f} s"
+    first = one.facts.first
+    frame = f" in frame {first.frame:,}" if first.frame else ""
+    what = f"{first.call} of {size(first.bytes)}"
+    if first.tag.endswith(_COLLECTED):
+        what = f"{size(first.bytes)} on the collected heap"
+    return f"{what} by {first.thread}{frame}, at {first.time_s:.6f} s"
 
 
 def _details(one: Verdict) -> Iterator[str]:
-    first = one.facts["first"]
+    first = one.facts.first
     yield f"first: {_first(one)}"
-    for call in first["stack"][:_MOST_CALLS]:
+    for call in first.stack[:_MOST_CALLS]:
         yield f"  at {_call(call)}"
-    if len(first["stack"]) > _MOST_CALLS:
-        yield f"  and {counted(len(first['stack']) - _MOST_CALLS, 'more call')}"
-    if not first["stack"]:
+    if len(first.stack) > _MOST_CALLS:
+        yield f"  and {counted(len(first.stack) - _MOST_CALLS, 'more call')}"
+    if not first.stack:
         yield "  without a call stack"
-    followed = one.facts["events_over"] - 1
+    followed = one.facts.events_over - 1
     if followed:
         yield f"then {counted(followed, 'more call')}; all from {listed([_site(site, one) for site in _sites(one)])}"
     if one.again:
         yield from _what_recurs(one)
 
 
-def _sites(one: Verdict) -> list[dict[str, Any]]:
-    return one.facts["sites"]
+def _sites(one: Verdict) -> list[Site]:
+    return one.facts.sites
 
 
-def _site(site: dict[str, Any], one: Verdict) -> str:
-    periods = f" in {counted(site['periods'], one.limit.per)}" if one.limit.per != RUN else ""
-    return f"{_called(site)} ({site['events']:,}{periods})"
+def _site(site: Site, one: Verdict) -> str:
+    periods = f" in {counted(site.periods, one.limit.per)}" if one.limit.per != RUN else ""
+    return f"{_called(site)} ({site.events:,}{periods})"
 
 
-def _called(site: dict[str, Any]) -> str:
-    return site["function"] or "(no call stack)"
+def _called(site: Site) -> str:
+    return site.function or "(no call stack)"
 
 
 def _what_recurs(one: Verdict) -> Iterator[str]:
     """Which sites exceed the limit each time that the program runs, and which do only once."""
-    later = [{(site["function"], site["module"]) for site in _sites(other)} for other in one.again]
+    later = [{(site.function, site.module) for site in _sites(other)} for other in one.again]
     runs = len(later) + 1
     often = {}
     for site in _sites(one):
-        in_runs = 1 + sum((site["function"], site["module"]) in own for own in later)
+        in_runs = 1 + sum((site.function, site.module) in own for own in later)
         often.setdefault(in_runs, []).append(_called(site))
     for in_runs, names in sorted(often.items(), reverse=True):
         which = f"in each of {runs} runs" if in_runs == runs else f"in {in_runs} of {runs} runs"
@@ -101,9 +103,13 @@ def _what_recurs(one: Verdict) -> Iterator[str]:
         yield f"{which}: {listed(names)}"
 
 
-def _call(call: dict[str, Any]) -> str:
-    place = f" ({os.path.basename(call['file'])}:{call['line']})" if call["line"] else f" ({call['module']})"
-    return call["function"] + place
+def _call(call: Function) -> str:
+    place = f" ({os.path.basename(call.file)}:{call.line})" if call.line else f" ({call.module})"
+    return call.function + place
+
+
+def _facts(of: Judged) -> dict[str, object]:
+    return {name: value for name, value in msgspec.to_builtins(of).items() if name in _FACTS}
 
 
 def as_json(found: Judgement) -> str:
@@ -117,8 +123,8 @@ def as_json(found: Judgement) -> str:
                 "passed": one.passed,
                 "reason": one.unjudged,
                 "limit": one.limit.native(),
-                **{key: one.facts[key] for key in _FACTS},
-                "again": [{"passed": other.passed, **{key: other.facts[key] for key in _FACTS}} for other in one.again],
+                **_facts(one.facts),
+                "again": [{"passed": other.passed, **_facts(other.facts)} for other in one.again],
             }
             for one in found.verdicts
         ],
@@ -144,12 +150,12 @@ def annotations(found: Judgement) -> Iterator[str]:
     for one in found.verdicts:
         if one.passed:
             continue
-        stack = one.facts["first"]["stack"] if one.facts["first"] else []
-        known = [call for call in stack if call["line"]]
+        stack = one.facts.first.stack if one.facts.first else []
+        known = [call for call in stack if call.line]
         # Files of the checkout before those of the libraries that it calls.
-        nearest = next((call for call in known if os.path.exists(call["file"])), next(iter(known), None))
-        place = f" file={os.path.relpath(nearest['file'])},line={nearest['line']}" if nearest else ""
-        text = f"{one.limit.name}: {summary(one)}" + (f"; first: {_first(one)}" if one.facts["first"] else "")
+        nearest = next((call for call in known if os.path.exists(call.file)), next(iter(known), None))
+        place = f" file={os.path.relpath(nearest.file)},line={nearest.line}" if nearest else ""
+        text = f"{one.limit.name}: {summary(one)}" + (f"; first: {_first(one)}" if one.facts.first else "")
         # What ends a command, and what begins a value.
         for letter, instead in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
             text = text.replace(letter, instead)

@@ -110,7 +110,7 @@ def command(
         elif outcome.exit_code == 0:
             looked = limits.to_learn(judge.judge(place, program, child, [], rules).frames > 0)
             found = judge.judge(place, program, child, looked, rules)
-            files.whole_text(learn, limits.learned(looked, [one.facts["worst"] for one in found.verdicts]))
+            files.whole_text(learn, limits.learned(looked, [one.facts.worst for one in found.verdicts]))
             click.echo(f"{len(looked)} limits are in {learn}; hold the program to them with --limits {learn}")
     if journal is not None:
         click.echo(f"next: blockyard sites {place}", err=True)
