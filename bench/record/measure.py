@@ -1,6 +1,7 @@
 """What recording costs: one loop of malloc and free by itself, recorded, and under heaptrack, in turn, in one run."""
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import bench_result
@@ -57,6 +59,47 @@ def measure_tags(repeats: int) -> dict[str, float]:
     return found
 
 
+def measure_attaching(repeats: int) -> dict[str, float]:
+    """Milliseconds that a thread of a program with 20 threads stands still, of 20 times that it is attached to."""
+    attach, recorder = (next(iter(BUILD.rglob(name))) for name in ("blockyard-attach", "libblockyard-record.so"))
+    stopped: list[float] = []
+    called: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="blockyard-bench-") as folder:
+        copy, socket = Path(folder) / recorder.name, Path(folder) / "socket"
+        shutil.copy(recorder, copy)
+        for _ in range(4 * repeats):
+            collector = subprocess.Popen(
+                [recorder.parent / "blockyard-collect", "--socket", socket, "--output", Path(folder) / "a.byj"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            collector.stdout.readline()
+            program = subprocess.Popen([BUILD / "bench" / "record" / "record-many-threads", "20", str(10**12)])
+            time.sleep(0.2)
+            call = [attach, str(program.pid), "--library", recorder]
+            for words in (["--as", copy, "--socket", socket], ["--detach"]):
+                done = subprocess.run([*call, *words], capture_output=True, text=True, check=True)
+                found = json.loads(done.stdout)
+                stopped.append(found["stopped_ms"])
+                called.append(found["in_call_ms"])
+            program.kill()
+            program.wait()
+            collector.communicate()
+            for left in (socket, Path(folder) / "a.byj"):
+                left.unlink(missing_ok=True)
+    found = {
+        "stopped_p95_ms": statistics.quantiles(stopped, n=20)[-1],
+        "in_call_p95_ms": statistics.quantiles(called, n=20)[-1],
+    }
+    print(f"Attaching to a program with 20 threads, and detaching, {4 * repeats} times each, 95th percentile:")
+    print(
+        f"  a thread is held by ptrace for {found['stopped_p95_ms']:.2f} ms; the one that calls for the recorder, and"
+    )
+    print(f"  does nothing else meanwhile, for {found['in_call_p95_ms']:.2f} ms. All others run on. Aim: 20 ms.")
+    return found
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--pairs", type=int, default=5_000_000, help="pairs of malloc and free [default: 5,000,000]")
@@ -65,6 +108,7 @@ def main() -> None:
     events = 2 * options.pairs
     loop = [str(LOOP), str(options.pairs)]
     times: dict[str, list[float]] = {"alone": [], "without stacks": [], "recorded": []}
+    times["hooks asleep"] = []
     if shutil.which("heaptrack"):
         times["heaptrack"] = []
     else:
@@ -77,6 +121,7 @@ def main() -> None:
         commands = {
             "alone": loop,
             "recorded": [*record, "-o", str(journal), "--", *loop],
+            "hooks asleep": [*record[:4], "--asleep", "--", *loop],
             "without stacks": [*record, "--no-stacks", "-o", str(bare), "--", *loop],
             "heaptrack": ["heaptrack", "-o", str(heaptrack), *loop],
         }
@@ -106,10 +151,12 @@ def main() -> None:
             f"{sizes['recorded'] / sizes['heaptrack']:.3f} of the bytes"
         )
     tags = measure_tags(options.repeats)
+    stands = measure_attaching(options.repeats)
     bench_result.write(
         "record",
         {
             "tag_ns": tags,
+            "attaching": stands,
             "events": events,
             "repeats": options.repeats,
             "added_ns": {name: statistics.median(taken) - alone for name, taken in times.items() if name != "alone"},

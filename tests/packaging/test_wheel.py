@@ -68,6 +68,7 @@ def test_the_wheel_holds_every_native_part_and_every_adapter(wheel: Path) -> Non
     assert {
         "blockyard-journal",
         "blockyard-replay",
+        "blockyard-attach",
         "blockyard-collect",
         "blockyard-probe",
         "libblockyard-record.so",

@@ -79,6 +79,7 @@ class Image(msgspec.Struct):
     waited_ms: float = 0.0
     threads_left: int = 0
     threads_refused: int = 0
+    was_running: bool = False  # before it was recorded
     unknown_frees: int = 0
     missed_frees: int = 0
 
@@ -114,13 +115,13 @@ class Outcome:
 
 def run(request: Request) -> Outcome:
     """Runs the program to its end and returns what was recorded. Raises UserError before anything was started."""
-    program = _find_program(request.command[0])
+    program = find_program(request.command[0])
     preload.refuse_unfit(program, RECORDER, OTHERWISE)
-    _check_output(request)
+    check_output(request)
     with preload.private_folder(_SOCKET_FOLDER_BYTES) as folder:
         socket = str(folder / "socket")
         environment = _environment(request, socket, folder)
-        collector = _start_collector(request, socket)
+        collector = start_collector(request, socket)
         try:
             ending = _Ending(request, socket)
             exit_code = child.run(program, request.command, environment, ending.steps())
@@ -135,9 +136,9 @@ def run(request: Request) -> Outcome:
         if not line:
             raise UserError("the recorder's collector ended early; what it had written is readable")
         summary = native.decoded("blockyard-collect", line, Summary)
-        outcome = Outcome(request, exit_code, _with_paths(summary), was_quit=ending.was_quit)
+        outcome = Outcome(request, exit_code, with_paths(summary), was_quit=ending.was_quit)
         if request.names and request.stack_depth:
-            outcome.notes += _name_stacks(outcome, folder)
+            outcome.notes += name_stacks(outcome, folder)
     return outcome
 
 
@@ -203,7 +204,7 @@ class _Ending:
                 os.kill(pid, number)
 
     def _say_that_it_runs_on(self, process: subprocess.Popen) -> None:
-        _say(
+        say(
             f"the window has closed and the journal is complete; process {process.pid} runs on unrecorded ('--quit' "
             "would end it)"
         )
@@ -216,16 +217,16 @@ class _Ending:
     def _kill(self, *program: int) -> None:
         self._killed = True
         self._send(signal.SIGKILL, *program)
-        _say(f"{self._request.command[0]} did not end within {self._PATIENCE:g} s of SIGTERM; SIGKILL ended it")
+        say(f"{self._request.command[0]} did not end within {self._PATIENCE:g} s of SIGTERM; SIGKILL ended it")
 
 
-def _say(what: str) -> None:
+def say(what: str) -> None:
     # Whoever read it may be gone; the recording goes on.
     with contextlib.suppress(OSError):
         print(f"blockyard: {what}", file=sys.stderr)
 
 
-def _with_paths(summary: Summary) -> Summary:
+def with_paths(summary: Summary) -> Summary:
     """The collector writes each byte of a path as a character, because a path need not be text."""
     for image in summary.images:
         for holder in (image, *image.journals):
@@ -235,7 +236,7 @@ def _with_paths(summary: Summary) -> Summary:
     return summary
 
 
-def _name_stacks(outcome: Outcome, folder: Path) -> list[str]:
+def name_stacks(outcome: Outcome, folder: Path) -> list[str]:
     """Stores functions and lines in every journal that is complete. Returns what went wrong, in sentences."""
     journals = [journal.path for _, journal in outcome.journals if not journal.error and journal.events]
     if not journals:
@@ -265,12 +266,12 @@ def _telling() -> Iterator[Callable[[float, str], None]]:
         nonlocal last
         if time.monotonic() >= last + pause:
             last = time.monotonic()
-            _say(f"naming functions: {fraction:.0%}")
+            say(f"naming functions: {fraction:.0%}")
 
     yield tell_lines
 
 
-def _find_program(name: str) -> Path:
+def find_program(name: str) -> Path:
     found = shutil.which(name)
     if found is None:
         if Path(name).exists():
@@ -279,7 +280,7 @@ def _find_program(name: str) -> Path:
     return Path(found)
 
 
-def _check_output(request: Request) -> None:
+def check_output(request: Request) -> None:
     output = request.output
     if output.is_dir():
         raise UserError(f"{output} is a folder; name a file for the journal with -o")
@@ -306,7 +307,7 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
     return environment
 
 
-def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
+def start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
     arguments = native.arguments(
         {
             "--socket": socket,

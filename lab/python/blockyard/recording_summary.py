@@ -37,7 +37,7 @@ def describe(outcome: Outcome) -> Iterator[str]:
     yield ""
     if not images:
         yield (
-            f"blockyard: nothing was recorded: {outcome.request.command[0]} never began to record. "
+            f"blockyard: nothing was recorded: {' '.join(outcome.request.command[:1]) or 'it'} never began to record. "
             "Unless a line above says why, it is linked statically, changes its user, clears its environment, or runs "
             "a program that does"
         )
@@ -164,11 +164,10 @@ def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
             f"  {_were(total('missed_frees'), 'block')} freed in a way that can't be seen; a free was put in where "
             "the address was given again"
         )
-    if total("unknown_frees"):
-        yield (
-            f"  {_were(total('unknown_frees'), 'free')} left out: of a block from before the recording, or a second "
-            "time"
-        )
+    # Of a program that ran before, the journal itself says how many.
+    unknown = sum(image.unknown_frees for image in images if not image.was_running)
+    if unknown:
+        yield f"  {_were(unknown, 'free')} left out: of a block from before the recording, or a second time"
     if outcome.summary.clock != "cycles":
         yield "  the cycle counter can't be trusted here: CLOCK_MONOTONIC was used, which costs more for each event"
 

@@ -8,7 +8,7 @@
 
 namespace blockyard::record {
 
-inline constexpr std::uint32_t protocol_version = 6;
+inline constexpr std::uint32_t protocol_version = 7;
 
 /// Kinds of records in a ring. The first word of each is `payload << 8 | kind`, the second its stamp.
 enum class RecordKind : std::uint8_t {
@@ -31,6 +31,9 @@ enum class RecordKind : std::uint8_t {
   module = 16,         ///< payload: bytes of a ModuleFacts and the path behind it, which follow
   module_gone = 17,    ///< payload: where it began
   tag_path = 18,       ///< payload: bytes of a TagFacts and the name behind it, which follow
+  // Of a program that ran before it was recorded: the third word is what the allocator says of the block's size, or 0.
+  free_of_size = 19,              ///< the same as free
+  reallocate_begin_of_size = 20,  ///< the same as reallocate_begin
 };
 
 /// Set in the kind of an event that has one more word, its last: the stack's number in this thread, 0 for none, and
@@ -80,6 +83,8 @@ constexpr std::size_t words_of(std::uint64_t word) {
     case RecordKind::allocate_zeroed:
     case RecordKind::allocate_aligned:
     case RecordKind::reallocate_end:
+    case RecordKind::free_of_size:
+    case RecordKind::reallocate_begin_of_size:
       return 3 + site;
     case RecordKind::stack_node:
       return 3;
@@ -120,6 +125,7 @@ struct alignas(64) Slot {
   Slot* next = nullptr;         ///< the slot that was mapped after this one
   void* spare_stack = nullptr;  ///< the end of the stack on which the slot's threads walk stacks that may be small
   void* walker = nullptr;       ///< of the threads that had this slot; an unwind::Walker
+  std::atomic<const std::uint32_t*> busy{nullptr};  ///< ThreadState::busy of the thread that has it
 };
 
 inline constexpr std::uint32_t most_large_rings = 64;
@@ -203,6 +209,7 @@ enum class Purpose : std::uint32_t {
   forked = 1,    ///< a forked child, that may record later
   executes = 2,  ///< another program is about to take its place, or that of the process `spawned`: `program`
   stays = 3,     ///< that program could not be started
+  leaves = 4,    ///< it records nothing more, and runs on
 };
 
 /// First message, from the program.
@@ -212,6 +219,7 @@ struct Hello {
   std::uint64_t parent_key = 0;           ///< the recording that was inherited by fork, 0 for a fresh image
   std::uint64_t fork_stamp = 0;           ///< which fork of it, 0 when unknown
   std::uint64_t address_space_limit = 0;  ///< RLIMIT_AS in bytes
+  std::uint32_t is_running = 0;           ///< 1: it ran before, so it has blocks that nobody saw begin
   std::uint32_t engine_only = 0;          ///< 1: by_journal_open() without a recorder; malloc is not recorded
   Purpose purpose = Purpose::record;
   std::int32_t spawned = 0;         ///< as the program sees it
@@ -232,6 +240,19 @@ struct Welcome {
   std::uint32_t stack_depth = 0;    ///< most frames of a stack; 0: no stacks
   std::uint32_t verify_stacks = 0;  ///< 1: walk each a second time with libunwind
 };
+
+/// The page that a program with sleeping hooks shares with whoever wakes it: the file DIR/blockyard-asleep.PID.
+struct AsleepPage {
+  std::uint32_t version;   ///< protocol_version; 0 until the rest is valid
+  std::int32_t pid;        ///< as the program sees itself
+  std::uint32_t turn;      ///< written by whoever wakes: counts recordings from 1; 0: asleep
+  std::uint32_t answered;  ///< the turn of which `failure` speaks
+  char failure[112];       ///< a sentence without its stop; empty: the program is being recorded
+  char socket[112];        ///< written before `turn`: the collector's, as the program sees it
+};
+inline constexpr const char* asleep_name = "blockyard-asleep.";
+/// The variable that holds DIR, and asks for sleeping hooks.
+inline constexpr const char* asleep_variable = "BLOCKYARD_ASLEEP";
 
 /// The variable that holds the path of the collector's socket, which is also the name of an abstract one: a program may
 /// see other files, or another network, than the collector.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "record/asleep.hpp"
 #include "record/recorder.hpp"
 
 namespace blockyard::record {
@@ -12,7 +13,7 @@ namespace blockyard::record {
 // Calls a real function so that its own calls are not recorded a second time, then records the block.
 template <typename Call>
 void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, const void* frame, Call call) {
-  if (self.busy != 0) return call();
+  if (is_asleep() || self.busy != 0) return call();
   const Busy busy;
   void* block = call();
   record_allocation(kind, block, size, alignment, frame);
@@ -21,11 +22,16 @@ void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, const v
 
 template <typename Call>
 void* reallocate(void* old_block, std::size_t size, const void* frame, Call call) {
-  if (self.busy != 0) return call();
+  if (is_asleep() || self.busy != 0) return call();
   if (old_block == nullptr) return allocate(RecordKind::allocate, size, 0, frame, call);
   const Busy busy;
   if (!hooks_ready()) return call();
-  append<When::before>(pack(RecordKind::reallocate_begin, reinterpret_cast<std::uintptr_t>(old_block)));
+  if (__builtin_expect(process->usable_size != nullptr, 0)) {
+    append<When::before>(pack(RecordKind::reallocate_begin_of_size, reinterpret_cast<std::uintptr_t>(old_block)),
+                         process->usable_size(old_block));
+  } else {
+    append<When::before>(pack(RecordKind::reallocate_begin, reinterpret_cast<std::uintptr_t>(old_block)));
+  }
   void* block = call();
   // A null result for size 0 is a free. For any other size it is a failure, and the old block is unchanged.
   append_event<When::after>(pack(RecordKind::reallocate_end, reinterpret_cast<std::uintptr_t>(block)),
@@ -39,7 +45,7 @@ void* reallocate(void* old_block, std::size_t size, const void* frame, Call call
 /// Gives a block back by `call`.
 template <typename Call>
 void release(void* block, const void* frame, Call call) {
-  if (self.busy != 0) {
+  if (is_asleep() || self.busy != 0) {
     call();
     return;
   }

@@ -111,6 +111,9 @@ void deallocate(const void* frame, void* block, Arguments... arguments) {
 }
 
 }  // namespace
+
+void find_real_operators() { real_operators(); }
+
 }  // namespace blockyard::record
 
 namespace record = blockyard::record;

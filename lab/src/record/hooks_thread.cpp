@@ -19,9 +19,19 @@ Function* real_function(const char* name) {
 
 // A thread that names itself before its first event is registered here: it may end before the collector asks the
 // kernel.
+int (*real_setname)(pthread_t, const char*) = nullptr;
+int (*real_prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long) = nullptr;
+
 bool is_recorded() { return __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE) >= first_key; }
 
 }  // namespace
+
+void find_thread_functions() {
+  if (real_setname == nullptr) real_setname = real_function<int(pthread_t, const char*)>("pthread_setname_np");
+  if (real_prctl == nullptr)
+    real_prctl = real_function<int(int, unsigned long, unsigned long, unsigned long, unsigned long)>("prctl");
+}
+
 }  // namespace blockyard::record
 
 using namespace blockyard::record;
@@ -29,7 +39,7 @@ using namespace blockyard::record;
 extern "C" {
 
 BY_API int pthread_setname_np(pthread_t thread, const char* name) noexcept {
-  static const auto real_setname = real_function<int(pthread_t, const char*)>("pthread_setname_np");
+  find_thread_functions();
   const int error = real_setname(thread, name);
   if (error == 0 && is_recorded() && pthread_equal(thread, pthread_self()) != 0) {
     record_text(RecordKind::thread_name, name, false);
@@ -38,8 +48,7 @@ BY_API int pthread_setname_np(pthread_t thread, const char* name) noexcept {
 }
 
 BY_API int prctl(int option, ...) noexcept {
-  static const auto real_prctl =
-      real_function<int(int, unsigned long, unsigned long, unsigned long, unsigned long)>("prctl");
+  find_thread_functions();
   // The kernel takes five words for every option and ignores those that the caller left out.
   va_list rest;
   va_start(rest, option);

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "record/channel.hpp"
 
@@ -105,6 +107,67 @@ std::size_t rewrite_table(const dl_phdr_info& object, const Names& names, const 
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::size_t most_text_bytes = std::size_t{8} << 20;  // Linux allows 65,530 mappings by default
+
+std::uint64_t hexadecimal(const char*& at) {
+  std::uint64_t number = 0;
+  for (;; ++at) {
+    const char digit = *at;
+    if (digit >= '0' && digit <= '9') {
+      number = number << 4 | static_cast<unsigned>(digit - '0');
+    } else if (digit >= 'a' && digit <= 'f') {
+      number = number << 4 | static_cast<unsigned>(digit - 'a' + 10);
+    } else {
+      return number;
+    }
+  }
+}
+
+}  // namespace
+
+void WritableMemory::look() {
+  const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  void* memory =
+      mmap(nullptr, most_text_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) {
+    text_ = static_cast<char*>(memory);
+    for (ssize_t got = 1; got > 0 && bytes_ + 1 < most_text_bytes;) {
+      got = read(file, text_ + bytes_, most_text_bytes - 1 - bytes_);
+      if (got > 0) bytes_ += static_cast<std::size_t>(got);
+    }
+  }
+  close(file);
+}
+
+WritableMemory::~WritableMemory() {
+  if (text_ != nullptr) munmap(text_, most_text_bytes);
+}
+
+bool WritableMemory::contains(std::uint64_t address) {
+  if (text_ == nullptr) look();
+  // BEGIN-END rwxp ...
+  for (const char* at = text_; at != nullptr && *at != '\0';) {
+    const std::uint64_t begin = hexadecimal(at);
+    const std::uint64_t end = hexadecimal(++at);
+    if (address >= begin && address < end) return at[2] == 'w';
+    at = std::strchr(at, '\n');
+    if (at != nullptr) ++at;
+  }
+  return false;
+}
+
+bool is_being_loaded(const dl_phdr_info& object, WritableMemory& writable) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uint64_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_GNU_RELRO && is_protected(object, begin)) return writable.contains(begin);
+  }
+  return false;
+}
 
 std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirection> redirections) {
   const ElfW(Dyn)* entry = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include <link.h>
@@ -14,6 +15,27 @@ struct Redirection {
   void* to;
   const char* name;  ///< what imports ask for it by
 };
+
+/// Which memory of this process could be written when it was asked first: to be asked only by what dl_iterate_phdr()
+/// calls, since else an object may go, and another be loaded in its place, before its answer is used.
+class WritableMemory {
+ public:
+  WritableMemory() = default;
+  ~WritableMemory();
+  WritableMemory(const WritableMemory&) = delete;
+  WritableMemory& operator=(const WritableMemory&) = delete;
+  bool contains(std::uint64_t address);
+
+ private:
+  void look();
+
+  char* text_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Whether the loader may still be filling the object's tables: it write-protects them when it is done. It is then to
+/// be left alone, since the loader protects memory while others change it. False for objects without such memory.
+bool is_being_loaded(const dl_phdr_info& object, WritableMemory& writable);
 
 /// Makes the imports of one object that hold a `from` hold its `to`: those of its own functions, too, where it keeps
 /// their addresses in such a table, and those that the loader has not looked up yet and that have the `name`. Returns

@@ -63,4 +63,19 @@ std::uint64_t* Mapped::take_large(std::uint32_t& number) {
   return ring;
 }
 
+void Mapped::unmap(bool with_control) {
+  const Layout layout(*control);
+  for (std::uint64_t* ring : large) {
+    if (ring != nullptr) munmap(ring, layout.large_bytes());
+  }
+  for (Slot* slot = first_slot; slot != nullptr;) {
+    Slot* const next = slot->next;
+    munmap(slot, layout.slot_bytes());
+    slot = next;
+  }
+  munmap(empty_page, page_bytes);
+  if (with_control) munmap(control, page_bytes);
+  *this = Mapped{};
+}
+
 }  // namespace blockyard::record

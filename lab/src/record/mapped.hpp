@@ -23,6 +23,8 @@ struct Mapped {
   /// A large ring that nobody has, and its number from 1 on; nullptr when there is none. Two system calls for one that
   /// was never used.
   std::uint64_t* take_large(std::uint32_t& number);
+  /// Unmaps everything, but the first page only on request. Nobody may use a ring any more.
+  void unmap(bool with_control);
 };
 
 }  // namespace blockyard::record

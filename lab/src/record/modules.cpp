@@ -111,7 +111,9 @@ void withdraw_modules() {
 void forget_modules() {
   lock = 0;
   reported_count = 0;
-  unwind::use_find_object(find_anywhere("_dl_find_object").address);
+  // Once: a forked child may find the loader's lock taken.
+  static void* const find_object = find_anywhere("_dl_find_object").address;
+  unwind::use_find_object(find_object);
 }
 
 }  // namespace blockyard::record

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <utility>
 
 #include <elf.h>
 #include <fcntl.h>
@@ -430,9 +432,10 @@ bool is_new(std::uint64_t begin) {
   return true;
 }
 
-int rewrite_new(dl_phdr_info* object, std::size_t, void*) {
+int rewrite_new(dl_phdr_info* object, std::size_t, void* data) {
   additions = object->dlpi_adds;
-  if (!is_ours(*object) && is_new(object->dlpi_addr)) rewrite_imports(*object, {redirections, redirection_count});
+  if (is_ours(*object) || is_being_loaded(*object, *static_cast<WritableMemory*>(data))) return 0;
+  if (is_new(object->dlpi_addr)) rewrite_imports(*object, {redirections, redirection_count});
   return 0;
 }
 
@@ -457,7 +460,107 @@ int note_again(dl_phdr_info* object, std::size_t, void* data) {
   return 0;
 }
 
+/// What is rewritten in all objects of a running program.
+struct Pass {
+  std::span<const Redirection> redirections;
+  bool is_last = false;
+  std::size_t changed = 0;
+  WritableMemory writable = {};
+};
+
+int rewrite_running(dl_phdr_info* object, std::size_t, void* data) {
+  Pass& pass = *static_cast<Pass*>(data);
+  if (is_ours(*object) || is_being_loaded(*object, pass.writable)) return 0;
+  pass.changed += rewrite_imports(*object, pass.redirections);
+  if (pass.is_last) is_new(object->dlpi_addr);
+  if (pass.is_last) additions = object->dlpi_adds;
+  return 0;
+}
+
+// The hooks of a running program. What gives blocks back comes first: a block whose end is not seen would live forever,
+// one whose beginning is not seen is counted.
+constexpr const char* takers[] = {
+    "free",
+    "free_sized",
+    "free_aligned_sized",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+    "realloc",
+    "reallocarray",
+};
+constexpr const char* others_of_running[] = {
+    "malloc",
+    "calloc",
+    "posix_memalign",
+    "aligned_alloc",
+    "memalign",
+    "valloc",
+    "pvalloc",
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "dlsym",
+    "dlvsym",
+    "dlclose",
+    "prctl",
+    "pthread_setname_np",
+    "SDL_GL_SwapWindow",
+    "SDL_RenderPresent",
+    "glXSwapBuffers",
+    "eglSwapBuffers",
+    "vkQueuePresentKHR",
+    "glXGetProcAddress",
+    "glXGetProcAddressARB",
+    "eglGetProcAddress",
+    "SDL_GL_GetProcAddress",
+    "vkGetInstanceProcAddr",
+    "vkGetDeviceProcAddr",
+};
+std::size_t taker_count = 0;
+bool is_running_hooked = false;
+bool own_is_hooked = false;
+const void* objects_owner = nullptr;  // of ObjectsLock: the thread's own state
+
+template <std::size_t count>
+void redirect_running(const char* const (&names)[count]) {
+  for (const char* name : names) redirect(find_anywhere(name).address, find_here(name), name);
+}
+
 int has_additions(dl_phdr_info* object, std::size_t, void*) { return object->dlpi_adds != additions ? 1 : -1; }
+
+void rewrite_additions() {
+  if (dl_iterate_phdr(has_additions, nullptr) <= 0) return;
+  const std::uint32_t was_busy = self.busy;
+  self.busy = 1;
+  static bool complete = false;
+  if (!complete) {
+    complete = true;
+    // With RTLD_DEEPBIND an object reaches what is behind the hooks.
+#define BLOCKYARD_REDIRECT(name, result, parameters)                                                                \
+  redirect(reinterpret_cast<void*>(real.name), reinterpret_cast<void*>(static_cast<result(*) parameters>(&::name)), \
+           #name);
+    BLOCKYARD_REAL_FUNCTIONS(BLOCKYARD_REDIRECT)
+#undef BLOCKYARD_REDIRECT
+  }
+  WritableMemory writable;
+  dl_iterate_phdr(rewrite_new, &writable);
+  self.busy = was_busy;
+}
 
 }  // namespace
 
@@ -490,33 +593,76 @@ bool hook_own_allocator(char (&name)[64]) {
   }
   redirect_operators();
   dl_iterate_phdr(rewrite, &wanted);
-  return wanted.changed > 0;
+  own_is_hooked = wanted.changed > 0;
+  return own_is_hooked;
+}
+
+bool own_allocator_is_hooked() { return own_is_hooked; }
+
+bool ObjectsLock::take_if_free() {
+  const void* owner = nullptr;
+  return __atomic_compare_exchange_n(&objects_owner, &owner, &self, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+bool ObjectsLock::take() {
+  while (!take_if_free()) {
+    if (__atomic_load_n(&objects_owner, __ATOMIC_SEQ_CST) == &self) return false;
+    const timespec moment{0, 50'000};
+    nanosleep(&moment, nullptr);
+  }
+  return true;
+}
+
+void ObjectsLock::give_back() {
+  if (__atomic_load_n(&objects_owner, __ATOMIC_SEQ_CST) == &self)
+    __atomic_store_n(&objects_owner, static_cast<const void*>(nullptr), __ATOMIC_SEQ_CST);
+}
+
+std::size_t hook_running_program(char (&own)[64]) {
+  const ObjectsLock held;
+  const FoundSymbol first = find_anywhere("malloc");
+  if (first.object != nullptr && first.object[0] == '\0') std::strcpy(own, ".");
+  redirection_count = 0;
+  redirect_running(takers);
+  taker_count = redirection_count;
+  redirect_running(others_of_running);
+  std::memset(known, 0, sizeof known);
+  is_running_hooked = true;
+  Pass take{{redirections, taker_count}};
+  dl_iterate_phdr(rewrite_running, &take);
+  Pass rest{{redirections + taker_count, redirection_count - taker_count}, true};
+  dl_iterate_phdr(rewrite_running, &rest);
+  return take.changed + rest.changed;
+}
+
+void unhook_running_program() {
+  const ObjectsLock held;
+  if (!is_running_hooked) return;
+  is_running_hooked = false;
+  for (std::size_t i = 0; i < redirection_count; ++i) {
+    std::swap(redirections[i].from, redirections[i].to);
+    redirections[i].name = "";
+  }
+  Pass rest{{redirections + taker_count, redirection_count - taker_count}};
+  dl_iterate_phdr(rewrite_running, &rest);
+  Pass take{{redirections, taker_count}};
+  dl_iterate_phdr(rewrite_running, &take);
 }
 
 void hook_new_objects() {
-  static std::uint32_t others = 0;  // another thread is at it
-  // Whoever is turned away relies on the one that looks again afterwards.
-  while (dl_iterate_phdr(has_additions, nullptr) > 0) {
-    if (__atomic_exchange_n(&others, 1u, __ATOMIC_SEQ_CST) != 0) return;
-    const std::uint32_t was_busy = self.busy;
-    self.busy = 1;
-    static bool complete = false;
-    if (!complete) {
-      complete = true;
-      // With RTLD_DEEPBIND an object reaches what is behind the hooks.
-#define BLOCKYARD_REDIRECT(name, result, parameters)                                                                \
-  redirect(reinterpret_cast<void*>(real.name), reinterpret_cast<void*>(static_cast<result(*) parameters>(&::name)), \
-           #name);
-      BLOCKYARD_REAL_FUNCTIONS(BLOCKYARD_REDIRECT)
-#undef BLOCKYARD_REDIRECT
-    }
-    dl_iterate_phdr(rewrite_new, nullptr);
-    self.busy = was_busy;
-    __atomic_store_n(&others, 0u, __ATOMIC_SEQ_CST);
+  // Nobody waits here: the caller may hold the loader's lock for which the owner waits. The owner looks once more then.
+  static std::uint32_t again = 0;
+  __atomic_store_n(&again, 1u, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&again, __ATOMIC_SEQ_CST) != 0) {
+    if (!ObjectsLock::take_if_free()) return;
+    __atomic_store_n(&again, 0u, __ATOMIC_SEQ_CST);
+    rewrite_additions();
+    ObjectsLock::give_back();
   }
 }
 
 void forget_objects() {
+  const ObjectsLock held;
   bool is_first = true;
   dl_iterate_phdr(note_again, &is_first);
 }

@@ -44,6 +44,8 @@ struct Stub<member, Result (*)(Parameters...)> {
 
 }  // namespace
 
+void find_real_functions() { resolve(); }
+
 RealFunctions real = {
 #define BLOCKYARD_STUB(name, result, parameters) &Stub<&RealFunctions::name, result(*) parameters>::call,
     BLOCKYARD_REAL_FUNCTIONS(BLOCKYARD_STUB)

@@ -24,6 +24,9 @@ struct RealFunctions {
 #undef BLOCKYARD_MEMBER
 };
 
+/// Finds all of them, which else the first call of one does.
+void find_real_functions();
+
 /// Never null: each starts as a stub that finds all of them and then carries out the call.
 extern RealFunctions real;
 

@@ -15,9 +15,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "record/asleep.hpp"
 #include "record/attach.hpp"
 #include "record/frames.hpp"
 #include "record/modules.hpp"
@@ -37,10 +41,17 @@ char socket_name[108] = {};
 char wanted_frame_symbol[256] = {};
 char preloaded[2048] = {};
 char watched_limits[1 << 16] = {};
+char asleep_folder[256] = {};
 bool environment_read = false;
 bool fork_handlers_set = false;
 bool kernel_wipes = false;
 int toggle_signal = 0;
+struct sigaction before_toggle {};
+// Of a program that ran before it was recorded; nullptr for others.
+std::size_t (*running_usable_size)(void*) = nullptr;
+bool is_running = false;
+bool allocator_is_named = false;
+char running_own[sizeof Hello{}.own_allocator] = {};
 
 class KeepErrno {
  public:
@@ -103,6 +114,7 @@ void take_variables(const char* entry) {
   take_variable(entry, frame_symbol_variable, wanted_frame_symbol, sizeof wanted_frame_symbol);
   take_variable(entry, preload_variable, preloaded, sizeof preloaded);
   take_variable(entry, stop_variable, watched_limits, sizeof watched_limits);
+  take_variable(entry, asleep_variable, asleep_folder, sizeof asleep_folder);
 }
 
 // The first malloc may come before libc has set `environ`; the kernel's copy is always there.
@@ -148,15 +160,21 @@ ProcessState* state_page() {
 }
 
 void before_fork() {
-  if (self.busy != 0 || self.key < first_key || self.key != process->hooks_key) return;
-  const Busy busy;
+  ObjectsLock::take();
+  if (self.busy != 0) return;
+  const Busy busy;  // before the key is looked at, as in every hook: is_busy() relies on it
+  if (self.key < first_key || self.key != __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE)) return;
   if (!self.producer.has_room(2) && !wait_for_room(2)) return;
   self.fork_stamp = self.producer.append<When::before>(pack(RecordKind::fork_mark, 0));
 }
 
-void after_fork_in_parent() { self.fork_stamp = 0; }
+void after_fork_in_parent() {
+  ObjectsLock::give_back();
+  self.fork_stamp = 0;
+}
 
 void after_fork_in_child() {
+  ObjectsLock::give_back();
   // For kernels before 4.14, which do not wipe it: there, a child made by a bare system call looks like its
   // parent.
   if (process != &before_any && !kernel_wipes) *process = ProcessState{};
@@ -171,6 +189,12 @@ void after_fork_in_child() {
   tell(socket_name, hello);
 }
 
+void set_fork_handlers() {
+  if (fork_handlers_set) return;
+  fork_handlers_set = true;
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
 void on_toggle_signal(int) {
   // The handler may interrupt an append, so it only counts; the collector acts on the count.
   const ProcessState* state = process;
@@ -183,7 +207,7 @@ void install_toggle(int signal_number) {
   struct sigaction action {};
   action.sa_handler = on_toggle_signal;
   action.sa_flags = SA_RESTART;
-  sigaction(signal_number, &action, nullptr);
+  sigaction(signal_number, &action, &before_toggle);
 }
 
 // A slot's next thread takes the walker over.
@@ -212,13 +236,14 @@ std::uint64_t address_space_limit() {
 
 // Looked up once: a child has its parent's, and the loader's lock may be taken while it attaches.
 void name_allocator(Hello& hello) {
-  static bool done = false;
   static char hooked[sizeof hello.allocator] = {};
   static char own[sizeof hello.own_allocator] = {};
   static bool own_is_hooked = false;
-  if (!done) {
-    done = true;
-    own_is_hooked = hook_own_allocator(own);
+  if (!allocator_is_named) {
+    allocator_is_named = true;
+    own_is_hooked = is_running || hook_own_allocator(own);
+    if (is_running) std::memcpy(own, running_own, sizeof own);
+    if (own[0] != '\0' && is_running) own_is_hooked = false;
     if (const char* path = find_next("malloc").object; path != nullptr) file_name_of(path, hooked, sizeof hooked);
   }
   std::memcpy(hello.allocator, hooked, sizeof hooked);
@@ -234,6 +259,7 @@ bool attach_over(int connection, bool engine_only) {
   hello.fork_stamp = self.fork_stamp;
   hello.address_space_limit = address_space_limit();
   hello.engine_only = engine_only ? 1 : 0;
+  hello.is_running = is_running ? 1 : 0;
   if (!engine_only) name_allocator(hello);
   Attachment attachment{};
   if (connection < 0 || !shake_hands(connection, hello, attachment)) return false;
@@ -246,13 +272,12 @@ bool attach_over(int connection, bool engine_only) {
   state->fences = attachment.welcome.fences;
   state->stack_depth = attachment.welcome.stack_depth;
   state->verify_stacks = attachment.welcome.verify_stacks;
+  state->usable_size = running_usable_size;
+  state->explicit_frames = 0;
   if (state->stack_depth != 0) forget_walks();
   if (state->fences == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0)
     state->fences = 1;
-  if (!fork_handlers_set) {
-    fork_handlers_set = true;
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  }
+  set_fork_handlers();
   install_toggle(attachment.welcome.signal);
   inherited_key = attachment.welcome.key;
   self.fork_stamp = 0;
@@ -339,29 +364,28 @@ bool may_read_cycles() {
 // a slot may be waiting for this one.
 bool register_thread(std::uint64_t key) {
   ProcessState& state = *process;
-  Control& control = *state.mapped.control;
-  if (!may_read_cycles()) {
-    control.threads_left.fetch_add(1);
-    self.refused = key;
-    return false;
-  }
+  const bool may_read = may_read_cycles();
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   constexpr int most_attempts = 500;
   Slot* slot = nullptr;
-  for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    {
-      const StateLock lock(state);
-      slot = state.mapped.take_slot(tid);
+  for (int attempt = 0; attempt < most_attempts && slot == nullptr; ++attempt) {
+    if (attempt != 0) pause_ns(1'000'000);
+    const StateLock lock(state);
+    // Under the lock, because what is mapped goes when the recording ends.
+    if (state.hooks_key != key && state.engine_key != key) return false;
+    Control& control = *state.mapped.control;
+    slot = may_read ? state.mapped.take_slot(tid) : nullptr;
+    if (slot != nullptr) {
+      slot->busy.store(&self.busy);
+      self.producer.bind(*slot, control.small_words, state.clock, state.fences != 0);
+      break;
     }
-    if (slot != nullptr || control.slots_used.load() < control.slot_count) break;
-    pause_ns(1'000'000);
-  }
-  if (slot == nullptr) {
-    control.threads_refused.fetch_add(1);
+    const bool may_come = may_read && control.slots_used.load() == control.slot_count && attempt + 1 < most_attempts;
+    if (may_come) continue;
+    (may_read ? control.threads_refused : control.threads_left).fetch_add(1);
     self.refused = key;
     return false;
   }
-  self.producer.bind(*slot, control.small_words, state.clock, state.fences != 0);
   self.walker = walker_of(*slot);
   forget_reported();
   self.key = key;
@@ -412,6 +436,14 @@ bool register_if_recording(const std::uint64_t& process_key) {
 __attribute__((constructor)) void attach_at_load() {
   prepare_for_hooks();
   if (watched_limits[0] != '\0') watch_limits(watched_limits);
+  // Where the library is loaded to be attached later: no fork may be under way then that does not know of ObjectsLock.
+  if (socket_name[0] == '\0' && !program_is_sanitized()) set_fork_handlers();
+  if (socket_name[0] == '\0' && asleep_folder[0] != '\0' && !program_is_sanitized()) {
+    const Busy busy;
+    Hello unused;
+    name_allocator(unused);
+    fall_asleep(asleep_folder);
+  }
   if (process->verify_stacks == 0) return;
   const std::uint32_t was_busy = self.busy;
   self.busy = 1;
@@ -511,12 +543,16 @@ void walk_now(void* argument) {
   walk.node = self.walker->walk(walk.start, node_sink);
 }
 
+constexpr std::size_t guard_bytes = std::size_t{64} << 10;  // the largest page that a processor has
+constexpr std::size_t spare_stack_bytes = guard_bytes + (std::size_t{32} << 10);
+
+void unmap_spare_stack(void* end) { munmap(static_cast<std::byte*>(end) - spare_stack_bytes, spare_stack_bytes); }
+
 // A fiber's stack may have a kilobyte left, a signal handler's four. A walk takes up to three.
 void walk_elsewhere(Walk& walk) {
   void*& spare = self.producer.slot->spare_stack;
   if (spare == nullptr) {
-    constexpr std::size_t guard_bytes = std::size_t{64} << 10;  // the largest page that a processor has
-    constexpr std::size_t bytes = guard_bytes + (std::size_t{32} << 10);
+    constexpr std::size_t bytes = spare_stack_bytes;
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;
     mprotect(memory, guard_bytes, PROT_NONE);
@@ -554,6 +590,7 @@ void notice_unloaded() {
 }
 
 std::uint64_t leave_recording() {
+  const Busy busy;
   const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);
   if (key < first_key || self.refused == key) return 0;
   process->mapped.control->threads_left.fetch_add(1);
@@ -565,6 +602,7 @@ std::uint64_t leave_recording() {
 
 void return_to_recording(std::uint64_t left) {
   if (left == 0) return;
+  const Busy busy;
   process->mapped.control->threads_left.fetch_sub(1);
   self.refused = 0;
   self.key = left;
@@ -616,6 +654,107 @@ bool wait_for_engine_close(std::uint32_t closed_before) {
     if (!patience.lasts()) return false;
   }
   return control.engine_failed.load() == 0;
+}
+
+namespace {
+
+// Whether a thread is inside the recorder. One that began after the caller's barrier knows that the recording is over.
+bool is_busy(const Slot& slot) {
+  const std::uint32_t* const place = slot.busy.load();
+  const auto tid = static_cast<pid_t>(slot.owner.load());
+  if (tid == 0 || place == nullptr || syscall(SYS_tgkill, getpid(), tid, 0) != 0) return false;
+  std::uint32_t busy = 0;
+  const iovec into{&busy, sizeof busy};
+  const iovec from{const_cast<std::uint32_t*>(place), sizeof busy};
+  // A thread may end, and its memory go, meanwhile.
+  const bool was_read = process_vm_readv(getpid(), &into, 1, &from, 1, 0) == static_cast<ssize_t>(sizeof busy);
+  return was_read ? busy != 0 : errno != EFAULT;
+}
+
+bool all_have_left(const Mapped& mapped) {
+  constexpr int most_looks = 1000;
+  for (int look = 0; look < most_looks; ++look) {
+    bool some_are_in = false;
+    for (const Slot* slot = mapped.first_slot; slot != nullptr && !some_are_in; slot = slot->next) {
+      some_are_in = slot->busy.load() != &self.busy && is_busy(*slot);
+    }
+    if (!some_are_in) return true;
+    pause_ns(1'000'000);
+  }
+  return false;
+}
+
+}  // namespace
+
+namespace {
+
+const char* attach_to(const char* socket, bool has_hooks) {
+  const KeepErrno keep;
+  const Busy busy;
+  if (program_is_sanitized()) return "it is built with a sanitizer, whose own malloc stands in front of the recorder";
+  ProcessState* state = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
+  const StateLock lock(*state);
+  if (state->hooks_key >= first_key || state->engine_key >= first_key) return "it is being recorded already";
+  const int connection = connect_to_collector(socket);
+  if (connection < 0) return "it can't reach the collector's socket";
+  const timeval patience{10, 0};
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  environment_read = true;
+  std::strncpy(socket_name, socket, sizeof socket_name - 1);
+  is_running = true;
+  allocator_is_named = has_hooks;
+  const ObjectsLock objects;
+  // A forked child must not look for them.
+  find_real_functions();
+  find_real_operators();
+  find_thread_functions();
+  const FoundSymbol usable_size = find_next("malloc_usable_size");
+  const char* const allocator = find_next("malloc").object;
+  const bool is_its = allocator != nullptr && usable_size.object != nullptr && !own_allocator_is_hooked() &&
+                      std::strcmp(allocator, usable_size.object) == 0;
+  running_usable_size = is_its ? reinterpret_cast<std::size_t (*)(void*)>(usable_size.address) : nullptr;
+  if (!has_hooks) {
+    std::memset(running_own, 0, sizeof running_own);
+    hook_running_program(running_own);
+  }
+  if (attach_over(connection, false)) return nullptr;
+  unhook_running_program();
+  socket_name[0] = '\0';
+  return "the collector refused it";
+}
+
+}  // namespace
+
+const char* attach_to_running(const char* socket) { return attach_to(socket, false); }
+
+const char* attach_to_awoken(const char* socket) { return attach_to(socket, true); }
+
+void detach_from_running() {
+  const KeepErrno keep;
+  const Busy busy;
+  ProcessState& state = *process;
+  if (__atomic_load_n(&state.hooks_key, __ATOMIC_ACQUIRE) < first_key) return;
+  if (toggle_signal != 0) sigaction(toggle_signal, &before_toggle, nullptr);
+  const bool had_signal = toggle_signal != 0;
+  toggle_signal = 0;
+  if (is_running) unhook_running_program();
+  Hello hello;
+  hello.pid = getpid();
+  hello.parent_key = state.hooks_key;
+  hello.purpose = Purpose::leaves;
+  const StateLock lock(state);
+  end_recording();
+  syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  const bool have_left = all_have_left(state.mapped);
+  tell(socket_name, hello);
+  socket_name[0] = '\0';
+  inherited_key = 0;
+  if (!have_left) return;
+  for (Slot* slot = state.mapped.first_slot; slot != nullptr; slot = slot->next) {
+    if (slot->walker != nullptr) unwind::Walker::destroy(static_cast<unwind::Walker*>(slot->walker));
+    if (slot->spare_stack != nullptr) unmap_spare_stack(slot->spare_stack);
+  }
+  state.mapped.unmap(!had_signal);
 }
 
 const char* own_folder() {

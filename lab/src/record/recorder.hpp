@@ -36,6 +36,7 @@ struct ProcessState {
   std::int32_t collector;
   std::uint32_t stack_depth;  ///< 0: no stacks
   std::uint32_t verify_stacks;
+  std::size_t (*usable_size)(void*);  ///< the allocator's, of a program that ran before; nullptr: sizes are known
 };
 
 struct ThreadState {
@@ -126,6 +127,11 @@ inline void record_allocation(RecordKind kind, void* block, std::size_t size, st
 /// The real allocator is about to get a block back. Call it under Busy.
 inline void record_free(void* block, const void* frame) {
   if (block == nullptr || !hooks_ready()) return;
+  if (__builtin_expect(process->usable_size != nullptr, 0)) {
+    append_event<When::before>(pack(RecordKind::free_of_size, reinterpret_cast<std::uintptr_t>(block)),
+                               process->usable_size(block), frame);
+    return;
+  }
   append_event<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)), frame);
   if (__builtin_expect(limits_are_watched, 0)) watch_event(RecordKind::free, 0);
 }
@@ -138,6 +144,17 @@ void return_to_recording(std::uint64_t left);
 void notice_unloaded();
 /// Reports a thread's name to the collector. At most max_text_bytes are kept.
 void record_text(RecordKind kind, const char* text, bool engine);
+/// Begins to record a program that runs already, into the collector at this socket. Returns nullptr, or why it could
+/// not: a sentence. Keeps errno.
+const char* attach_to_running(const char* socket);
+/// The same of one whose hooks sleep.
+const char* attach_to_awoken(const char* socket);
+/// Ends that. Afterwards no hook is in place, no memory is shared, and no thread is inside the recorder; where one does
+/// not leave it within a second, what it needs stays mapped.
+void detach_from_running();
+/// Finds what hooks else look for at their first call.
+void find_real_operators();
+void find_thread_functions();
 /// Starts a recording of the C API's calls for a program without a recorder.
 bool open_engine_recording();
 /// Waits until the engine's journal after `closed_before` others is complete; false when it could not be written.

@@ -160,16 +160,16 @@ struct Search {
   const char* name;
   const char* except;
   bool only_after_us;
+  bool only_us;
   bool seen_us;
   FoundSymbol found;
 };
 
 int visit(dl_phdr_info* object, std::size_t, void* data) {
   Search& search = *static_cast<Search*>(data);
-  if (!search.seen_us && contains(*object, reinterpret_cast<const void*>(&visit))) {
-    search.seen_us = true;
-    return 0;
-  }
+  const bool is_us = !search.seen_us && contains(*object, reinterpret_cast<const void*>(&visit));
+  search.seen_us |= is_us;
+  if (is_us != search.only_us) return 0;
   if (search.only_after_us && !search.seen_us) return 0;
   if (search.except != nullptr && find_in(*object, search.except) != nullptr) return 0;
   search.found.address = find_in(*object, search.name);
@@ -177,8 +177,8 @@ int visit(dl_phdr_info* object, std::size_t, void* data) {
   return search.found.address != nullptr ? 1 : 0;
 }
 
-FoundSymbol search_objects(const char* name, const char* except, bool only_after_us) {
-  Search search{name, except, only_after_us, false, {}};
+FoundSymbol search_objects(const char* name, const char* except, bool only_after_us, bool only_us = false) {
+  Search search{name, except, only_after_us, only_us, false, {}};
   dl_iterate_phdr(visit, &search);
   return search.found.address != nullptr ? search.found : FoundSymbol{};
 }
@@ -187,12 +187,14 @@ FoundSymbol search_objects(const char* name, const char* except, bool only_after
 
 void* find_next_early(const char* name) {
   bool seen_us = false;
-  for (const link_map* object = _r_debug.r_map; object != nullptr; object = object->l_next) {
-    if (object->l_ld == _DYNAMIC) {
-      seen_us = true;
-    } else if (seen_us) {
-      void* const found = find_in(object->l_addr, object->l_ld, name);
-      if (found != nullptr) return found;
+  for (int round = 0; round < 2; ++round, seen_us = true) {
+    for (const link_map* object = _r_debug.r_map; object != nullptr; object = object->l_next) {
+      if (object->l_ld == _DYNAMIC) {
+        seen_us = true;
+      } else if (seen_us) {
+        void* const found = find_in(object->l_addr, object->l_ld, name);
+        if (found != nullptr) return found;
+      }
     }
   }
   return nullptr;
@@ -227,7 +229,12 @@ void file_name_of(const char* object, char* name, std::size_t room) {
   name[room - 1] = '\0';
 }
 
-FoundSymbol find_next(const char* name) { return search_objects(name, nullptr, true); }
+FoundSymbol find_next(const char* name) {
+  const FoundSymbol found = search_objects(name, nullptr, true);
+  return found.address != nullptr ? found : find_anywhere(name);
+}
+
+void* find_here(const char* name) { return search_objects(name, nullptr, false, true).address; }
 
 FoundSymbol find_anywhere(const char* name, const char* except) { return search_objects(name, except, false); }
 

@@ -15,9 +15,12 @@ struct FoundSymbol {
 /// it. Cut where it has no room; empty where there is no such file.
 void file_name_of(const char* object, char* name, std::size_t room);
 
-/// The first definition of `name` in load order after this library, as RTLD_NEXT would give. Takes the loader's lock;
-/// allocates nothing.
+/// The first definition of `name` in load order after this library, as RTLD_NEXT would give; where there is none, as
+/// when the library came last, the first anywhere. Takes the loader's lock; allocates nothing.
 FoundSymbol find_next(const char* name);
+
+/// This library's own definition; nullptr where it has none.
+void* find_here(const char* name);
 
 /// The same as find_next(), with nothing but memory that the loader wrote: it may run before libc's functions work.
 /// Objects must not be loaded or unloaded meanwhile.

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from blockyard import journal_tool, recording, recording_summary
+from blockyard import asleep, attaching, journal_tool, recording, recording_summary
 from blockyard.errors import UserError
 from blockyard.options import Seconds
 
@@ -32,6 +32,7 @@ def _signal_number(_context: click.Context, _option: click.Parameter, value: str
 Examples:
   blockyard record -o game.byj -- ./game --level 3
   blockyard record -o fight.byj --after 60 --for 20 -- ./game
+  blockyard record -o now.byj --pid 4242 --for 10
   blockyard record -o frames.byj --frame-symbol render_frame -- ./viewer""",
 )
 @click.option(
@@ -68,11 +69,15 @@ Examples:
     metavar="no|NAME",
     help="Of the programs that it starts, record none, or only those whose file has this name.",
 )
+@click.option("--asleep", "sleeps", is_flag=True, help="Record nothing before 'blockyard record --pid' asks for it.")
+@click.option("--pid", type=click.IntRange(1), metavar="N", help="Record process N, which runs already, from now on.")
 @click.option("--force", "overwrite", is_flag=True, help="Replace journals that exist.")
-@click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
+@click.argument("command_line", nargs=-1, required=False, metavar="-- PROGRAM [ARGS]...")
 def command(
     output: Path | None,
     command_line: tuple[str, ...],
+    pid: int | None,
+    sleeps: bool,
     no_stacks: bool,
     stack_depth: int | None,
     no_names: bool,
@@ -82,8 +87,17 @@ def command(
 
     Nothing needs rebuilding: the recorder is preloaded. The program keeps its input, output and exit code (1 when it
     would be 0 but a journal is missing or incomplete); a forked child and each program it executes get journals of
-    their own, OUTPUT.PID.byj.
+    their own, OUTPUT.PID.byj. With --pid, a program that runs already is recorded from now on, until Ctrl-C or the end
+    of --for; it then runs on as if nothing had been.
     """
+    if (pid is None) == (not command_line):
+        raise UserError("give either a program to start, as in 'blockyard record -- ./game', or --pid of one that runs")
+    if pid is not None and (given["quit"] or given["wait"] or given["frame_symbol"] or given["verify_stacks"]):
+        raise UserError("--quit, --wait, --frame-symbol and --verify-stacks are for programs that are started")
+    if sleeps:
+        if pid is not None:
+            raise UserError("--asleep is for a program that is started; give it alone")
+        asleep.become(list(command_line))
     starts_later = given["wait"] or given["signal"] is not None
     if given["signal"] is not None and given["wait"]:
         raise UserError("--signal and --wait both say when to begin; give one of them")
@@ -101,12 +115,12 @@ def command(
         journal_tool.refuse_standard_output(output)
     request = recording.Request(
         command=list(command_line),
-        output=output or Path(Path(command_line[0]).name + ".byj"),
+        output=output or Path((Path(command_line[0]).name if pid is None else str(pid)) + ".byj"),
         stack_depth=0 if no_stacks else stack_depth or 64,
         names=not no_names,
         **given,
     )
-    outcome = recording.run(request)
+    outcome = recording.run(request) if pid is None else attaching.run(request, pid)
     for line in recording_summary.describe(outcome):
         click.echo(line, err=True)
     still_recording = any(image.running for image in outcome.summary.images)

@@ -51,7 +51,9 @@ bool Interpreter::is_possible(const std::uint64_t* record) const {
     case RecordKind::allocate_aligned:
       return !space.live.contains(payload_of(record[0]));
     case RecordKind::free:
+    case RecordKind::free_of_size:
     case RecordKind::reallocate_begin:
+    case RecordKind::reallocate_begin_of_size:
       return space.live.contains(payload_of(record[0]));
     default:
       return true;
@@ -64,7 +66,9 @@ void Interpreter::prefetch(const std::uint64_t* record) const {
     case RecordKind::allocate_zeroed:
     case RecordKind::allocate_aligned:
     case RecordKind::free:
+    case RecordKind::free_of_size:
     case RecordKind::reallocate_begin:
+    case RecordKind::reallocate_begin_of_size:
     case RecordKind::reallocate_end:
       (engine_of(record[0]) ? engine_space_ : malloc_space_).live.prefetch(payload_of(record[0]));
       break;
@@ -96,15 +100,18 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       break;
     }
     case RecordKind::free:
+    case RecordKind::free_of_size:
       if (const auto block = space.live.take(payload)) {
         if (space.output) space.output->free(stamp, thread, block->id, origin);
       } else {
-        ++repairs_.unknown_frees;
+        count_unknown(kind == RecordKind::free_of_size ? record[2] : 0);
       }
       break;
-    case RecordKind::reallocate_begin: {
+    case RecordKind::reallocate_begin:
+    case RecordKind::reallocate_begin_of_size: {
       Pending& pending = space.pending[thread];
-      pending = {payload, stamp, {}, false, false};
+      pending = {payload, stamp, {}, 0, false, false};
+      if (kind == RecordKind::reallocate_begin_of_size) pending.old_size = record[2];
       if (const auto block = space.live.take(payload)) {
         pending.block = *block;
         pending.known = true;
@@ -196,7 +203,7 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
     if (pending.known && !pending.freed) space.live.put_back(pending.old_address, pending.block);
     return;
   }
-  if (!pending.known) ++repairs_.unknown_frees;
+  if (!pending.known) count_unknown(pending.old_size);
   if (address == 0) {
     if (pending.known && !pending.freed && space.output) space.output->free(stamp, thread, pending.block.id, origin);
     return;
@@ -218,6 +225,13 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
                    : space.output->reallocate(pending.begin, stamp, pending.block.id, address, block);
   }
   space.live.add(address, block);
+}
+
+void Interpreter::count_unknown(std::uint64_t size) {
+  ++repairs_.unknown_frees;
+  if (!window_open_) return;
+  ++repairs_.before_frees;
+  repairs_.before_bytes += size;
 }
 
 void Interpreter::open(std::uint64_t stamp) {
@@ -271,8 +285,8 @@ void Interpreter::flush() {
   }
 }
 
-void Interpreter::finish(std::uint64_t stamp) {
-  close(stamp, false);
+void Interpreter::finish(std::uint64_t stamp, bool runs_on) {
+  close(stamp, runs_on);
   if (engine_space_.output) close_engine_journal(stamp);
 }
 

@@ -29,6 +29,8 @@ struct WindowPlan {
 /// What was corrected; all 0 in a recording without surprises.
 struct Repairs {
   std::uint64_t unknown_frees = 0;  ///< frees of blocks that were not seen to be allocated: left out
+  std::uint64_t before_frees = 0;   ///< of those, while a window was open
+  std::uint64_t before_bytes = 0;   ///< what the allocator said of their sizes, summed
   std::uint64_t missed_frees = 0;   ///< blocks whose address was given again: a free was added
   std::uint64_t split_reallocates =
       0;  ///< another thread got the old block before the call ended: written as two events
@@ -57,8 +59,8 @@ class Interpreter : public RecordSink {
   /// No record of this thread follows.
   void thread_ended(std::uint32_t thread) { book_.forget_thread(thread); }
   void flush();
-  /// The program ended.
-  void finish(std::uint64_t stamp);
+  /// The program ended, or runs on unrecorded.
+  void finish(std::uint64_t stamp, bool runs_on);
   /// No later record will be written.
   bool is_over() const { return over_; }
 
@@ -82,8 +84,9 @@ class Interpreter : public RecordSink {
     std::uint64_t old_address = 0;
     std::uint64_t begin = 0;
     LiveBlock block;
-    bool known = false;  ///< the old block was live
-    bool freed = false;  ///< its address was given to another thread meanwhile, so its free is already written
+    std::uint64_t old_size = 0;  ///< where the allocator said it
+    bool known = false;          ///< the old block was live
+    bool freed = false;          ///< its address was given to another thread meanwhile, so its free is already written
   };
   struct Space {
     LiveBlocks live;
@@ -92,6 +95,7 @@ class Interpreter : public RecordSink {
     std::unordered_map<std::uint32_t, Pending> pending;  ///< by thread
   };
 
+  void count_unknown(std::uint64_t size);
   void open(std::uint64_t stamp);
   void close(std::uint64_t stamp, bool stopped);
   void give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, LiveBlock block);

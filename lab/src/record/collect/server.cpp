@@ -127,6 +127,12 @@ bool Server::welcome(const FileDescriptor& connection) {
     expect_program(*caller);
     return false;
   }
+  if (caller->hello.purpose == Purpose::leaves) {
+    for (Process& process : processes_) {
+      if (process.session->settings().key == caller->hello.parent_key) process.session->mark_left();
+    }
+    return true;
+  }
   to_come_.erase(caller->pid);
   const bool announces = caller->hello.purpose == Purpose::forked;
   forks_.meet(caller->hello);
@@ -240,7 +246,8 @@ SessionSettings Server::session_settings(const Caller& caller, std::uint64_t pro
   session.own = text_of(hello.own_allocator);
   if (session.own == ".") session.own = std::filesystem::path(program_of(caller.pid)).filename();
   session.own_is_hooked = hello.own_is_hooked != 0;
-  session.is_fresh = caller.hello.fork_stamp == 0 && caller.hello.parent_key == 0;
+  session.was_running = hello.is_running != 0;
+  session.is_fresh = !session.was_running && caller.hello.fork_stamp == 0 && caller.hello.parent_key == 0;
   session.output = output_settings(caller, process);
   if (session.own_is_hooked && !session.own.empty()) session.output.header.allocator = session.own;
   session.plan = window_plan(session.begin);
@@ -353,6 +360,10 @@ void Server::finish(Process& process) {
 }
 
 void Server::print_summary() {
+  // Who recorded a program that ran before wants no more of it.
+  for (Process& process : processes_) {
+    if (process.session->settings().was_running && !process.session->is_dead()) process.session->mark_left();
+  }
   // What just ended gets a moment to be written out, and a child that was just forked one to announce itself.
   const std::uint64_t deadline = monotonic_ns() + Forks::grace_ns;
   const auto some_are_ending = [this] {

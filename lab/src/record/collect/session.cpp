@@ -72,7 +72,19 @@ OutputSettings Session::output_settings() const {
 std::vector<std::string> Session::unseen() const {
   // An engine that reports its own blocks records nothing of malloc.
   if (settings_.output.path.empty()) return {};
-  return unseen_.sentences(interpreter_.allocations(), interpreter_.most_live_bytes(), settings_.is_fresh && dead_);
+  auto said =
+      unseen_.sentences(interpreter_.allocations(), interpreter_.most_live_bytes(), settings_.is_fresh && dead_);
+  if (settings_.was_running) said.insert(said.begin(), blocks_from_before());
+  return said;
+}
+
+std::string Session::blocks_from_before() const {
+  const Repairs& repairs = interpreter_.repairs();
+  const std::string begin = "the recording began while the program ran, so what lived before is in no figure: ";
+  if (repairs.before_frees == 0) return begin + "none of it was freed while it was recorded";
+  return begin + std::to_string(repairs.before_frees) + (repairs.before_frees == 1 ? " such block" : " such blocks") +
+         " of " + std::to_string(repairs.before_bytes) + " bytes, as the allocator rounds them, " +
+         (repairs.before_frees == 1 ? "was" : "were") + " freed while it was recorded";
 }
 
 void Session::begin(const ForkSnapshot* inherited) {
@@ -112,7 +124,7 @@ std::size_t Session::merge_some(std::size_t budget) {
 
 bool Session::is_drained() const { return begun_ && dead_ && rings_.queued_words() == 0; }
 
-void Session::finish(std::uint64_t now) { interpreter_.finish(now); }
+void Session::finish(std::uint64_t now) { interpreter_.finish(now, left_); }
 
 void Session::adopt_new_threads() {
   for (const Rings::NewThread& thread : rings_.take_new_threads()) {

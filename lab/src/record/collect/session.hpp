@@ -53,6 +53,7 @@ struct SessionSettings {
   std::string own;             ///< the same
   bool own_is_hooked = false;  ///< the same
   bool is_fresh = true;        ///< no forked child
+  bool was_running = false;    ///< before it was recorded, so it had blocks
   OutputSettings output;
   WindowPlan plan;
 };
@@ -74,6 +75,11 @@ class Session {
   void housekeep();
   /// No thread of the image is running any more (it ended, or another image took its place).
   void mark_dead() { dead_ = true; }
+  /// The same of an image that runs on and records nothing more.
+  void mark_left() {
+    dead_ = left_ = true;
+    rings_.stop();
+  }
   bool is_dead() const { return dead_; }
   /// True when everything a dead image left has been merged.
   bool is_drained() const;
@@ -93,6 +99,7 @@ class Session {
 
  private:
   OutputSettings output_settings() const;
+  std::string blocks_from_before() const;
   void adopt_new_threads();
   void read_name(std::uint32_t thread);
 
@@ -107,6 +114,7 @@ class Session {
   std::uint32_t toggles_seen_ = 0;
   bool begun_ = false;
   bool dead_ = false;
+  bool left_ = false;
   bool stopped_ = false;
 };
 

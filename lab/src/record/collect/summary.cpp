@@ -56,6 +56,7 @@ void Summary::add_ended(pid_t pid, std::uint64_t process, Session& session, doub
                      {"waited_ms", static_cast<double>(session.waited()) * ns_per_stamp * 1e-6},
                      {"threads_left", session.shared().region().control().threads_left.load()},
                      {"threads_refused", session.shared().region().control().threads_refused.load()},
+                     {"was_running", session.settings().was_running},
                      {"unknown_frees", repairs.unknown_frees},
                      {"missed_frees", repairs.missed_frees},
                      {"split_reallocates", repairs.split_reallocates}});

@@ -1,0 +1,191 @@
+// blockyard-attach: makes a running program load the recorder, and call it.
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "journal/command.hpp"
+#include "record/attach/safe_point.hpp"
+#include "record/attach/stop.hpp"
+#include "record/attach/target.hpp"
+#include "record/attached.hpp"
+
+namespace {
+
+using namespace blockyard::record;
+using namespace blockyard::record::attach;
+using blockyard::journal::Error;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* library_name = "libblockyard-record.so";
+constexpr std::chrono::seconds patience{10};
+
+struct Settings {
+  pid_t pid = 0;
+  std::string library;  ///< here
+  std::string as;       ///< a copy, as the program sees it
+  std::string socket;   ///< as the program sees it
+  bool detach = false;
+};
+
+/// The exported functions of the library's file.
+class Library {
+ public:
+  explicit Library(const std::string& path) : path_(path) {
+    elf_version(EV_CURRENT);
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    Elf* const elf = file < 0 ? nullptr : elf_begin(file, ELF_C_READ, nullptr);
+    for (Elf_Scn* section = nullptr; elf != nullptr && (section = elf_nextscn(elf, section)) != nullptr;) {
+      GElf_Shdr header{};
+      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM) continue;
+      Elf_Data* const data = elf_getdata(section, nullptr);
+      GElf_Sym symbol{};
+      for (int i = 0; gelf_getsym(data, i, &symbol) != nullptr; ++i) {
+        const char* const name = elf_strptr(elf, header.sh_link, symbol.st_name);
+        if (name != nullptr && symbol.st_shndx != SHN_UNDEF) symbols_[name] = symbol.st_value;
+      }
+    }
+    if (elf != nullptr) elf_end(elf);
+    if (file >= 0) close(file);
+    if (symbols_.empty()) throw Error(path + " can't be read");
+  }
+
+  std::uint64_t at(const char* name) const { return symbols_.at(name); }
+
+  /// Where the program has loaded it; 0: nowhere. Throws where that is another version.
+  std::uint64_t base_in(const Target& target) const {
+    for (const Mapping& mapping : target.mappings()) {
+      if (mapping.offset != 0 || !is_file(mapping, library_name)) continue;
+      char there[1024] = {};
+      char here[1024] = {};
+      std::ifstream(path_, std::ios::binary).read(here, sizeof here);
+      if (!target.read(mapping.begin, there, sizeof there)) continue;
+      if (std::memcmp(here, there, sizeof here) != 0)
+        throw Error("process " + std::to_string(target.pid()) +
+                    " has loaded another version of the recorder; attach with that one, or restart the program");
+      return mapping.begin;
+    }
+    return 0;
+  }
+
+ private:
+  std::string path_;
+  std::map<std::string, std::uint64_t> symbols_;
+};
+
+/// How long a thread of the program stood still.
+struct Stood {
+  double longest_ms = 0;
+  double in_call_ms = 0;
+};
+
+// Whether the call that was put into the thread is over.
+bool is_back(const Target& target, pid_t thread, std::uint64_t during) {
+  return target.signals("SigBlk", thread) != during;
+}
+
+// Has a thread of the program call a function of its. Throws where no thread can be found for it in time, or where the
+// program ends.
+void call(const Target& target, const std::function<std::uint64_t(const Code&)>& function, const std::string& text,
+          std::uint64_t second, Stood& stood) {
+  const auto give_up = Clock::now() + patience;
+  std::string why = "it has no thread";
+  std::unique_ptr<Code> code;
+  for (unsigned attempt = 0; Clock::now() < give_up; ++attempt) {
+    if (code == nullptr || why == "it loads and unloads libraries") code = std::make_unique<Code>(target);
+    if (code->return_from_signal() == 0 || function(*code) == 0)
+      throw Error("process " + std::to_string(target.pid()) + " has a C library in which no call can be put");
+    const std::uint64_t address = function(*code);
+    const auto threads = target.threads();
+    if (threads.empty()) throw Error("process " + std::to_string(target.pid()) + " has ended");
+    for (const pid_t thread : threads) {
+      std::uint64_t during = 0;
+      const auto begin = Clock::now();
+      {
+        Stop stop(target, thread);
+        if (!stop.is_stopped()) continue;
+        std::string refusal = code->refusal(stop);
+        if (refusal.empty()) {
+          during = mask_during_call(target.signals("SigBlk", thread));
+          if (!stop.call(address, text, second, code->return_from_signal())) {
+            during = 0;
+            refusal = "its stack has no room";
+          }
+        }
+        if (!refusal.empty()) why = refusal;
+      }
+      const auto let_go = Clock::now();
+      stood.longest_ms = std::max(stood.longest_ms, std::chrono::duration<double, std::milli>(let_go - begin).count());
+      if (during == 0) continue;
+      const auto most = Clock::now() + 3 * patience;
+      while (!is_back(target, thread, during)) {
+        if (Clock::now() > most)
+          throw Error("process " + std::to_string(target.pid()) + " does not come back from a call of the recorder");
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      stood.in_call_ms =
+          std::max(stood.in_call_ms, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200 + 100 * std::min(attempt, 50u)));
+  }
+  throw Error("no thread of process " + std::to_string(target.pid()) + " came to a point where a call is safe within " +
+              std::to_string(patience.count()) + " s (" + why + "); nothing was changed, try again");
+}
+
+void run(const Settings& settings) {
+  const Target target(settings.pid);
+  target.refuse_unfit();
+  const Library library(settings.library);
+  const std::string who = "process " + std::to_string(settings.pid);
+  Stood stood;
+  std::uint64_t base = library.base_in(target);
+  if (base == 0 && !settings.detach) {
+    call(
+        target, [](const Code& code) { return code.in_libc("dlopen"); }, settings.as,
+        RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, stood);
+    base = library.base_in(target);
+    if (base == 0)
+      throw Error(who + " could not load the recorder from " + settings.as +
+                  ": memory for thread variables (static TLS) or for the library may be short, or forbidden");
+  }
+  if (base == 0) throw Error(who + " has not loaded the recorder");
+  const auto report_now = [&] {
+    AttachReport report{};
+    target.read(base + library.at("by_attach_report"), &report, sizeof report);
+    return report;
+  };
+  const std::uint64_t function = base + library.at(settings.detach ? "by_detach" : "by_attach");
+  const AttachReport before = report_now();
+  call(
+      target, [function](const Code&) { return function; }, settings.socket, 0, stood);
+  const AttachReport report = report_now();
+  if (report.calls == before.calls) throw Error(who + " ended while it was attached to");
+  if (report.failed != 0) throw Error(who + " can't be recorded: " + std::string(report.text));
+  std::printf("{\"stopped_ms\": %.3f, \"in_call_ms\": %.3f}\n", stood.longest_ms, stood.in_call_ms);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Makes a running program load the recorder. Started by `blockyard record --pid`.");
+  app.add_option("pid", settings.pid, "The process")->required();
+  app.add_option("--library", settings.library, "The recorder's file")->required();
+  app.add_option("--as", settings.as, "A copy of it, as the program sees it");
+  app.add_option("--socket", settings.socket, "The collector's socket, as the program sees it");
+  app.add_flag("--detach", settings.detach, "End the recording, and let the program run on");
+  return blockyard::journal::command::run(app, argc, argv, [&] { run(settings); });
+}

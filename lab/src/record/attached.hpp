@@ -1,0 +1,24 @@
+// What is shared with blockyard-attach, which calls the two functions below in a program that runs already.
+#pragma once
+
+#include <cstdint>
+
+namespace blockyard::record {
+
+/// What the last call came to. The attaching process reads it in the program's memory.
+struct AttachReport {
+  std::uint32_t calls;   ///< that have ended
+  std::uint32_t failed;  ///< 1: `text` says why
+  char text[248];        ///< a sentence without its stop; ends with NUL
+};
+
+}  // namespace blockyard::record
+
+extern "C" {
+/// Begins to record the program into the collector at this socket. Called by a thread that holds no lock of the
+/// loader's or of malloc's, with all signals blocked.
+void by_attach(const char* socket);
+/// Ends it.
+void by_detach();
+extern blockyard::record::AttachReport by_attach_report;
+}

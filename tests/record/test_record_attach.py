@@ -1,0 +1,357 @@
+"""A program that runs already is recorded from now on, counts what it does, and runs on as if nothing had been."""
+
+import contextlib
+import ctypes
+import ctypes.util
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import the_command
+from recorded import PROGRAMS, environment, program, read
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="attaching works on x86-64 only")
+
+
+class Running:
+    """A program that does what it is told, a line each."""
+
+    def __init__(self, *command: str, **more):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+        )
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+
+    def tell(self, *lines: str) -> None:
+        for line in lines:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            assert self.process.stdout.readline() == "done\n"
+
+    def end(self) -> None:
+        stdout, stderr = self.process.communicate(timeout=60)
+        assert (self.process.returncode, stdout, stderr) == (0, "", "")
+
+
+def commands(**more) -> Running:
+    return Running(program("attached"), "commands", **more)
+
+
+@contextlib.contextmanager
+def attached(pid: int, output: Path, *options: str):
+    """Recorded while the block runs."""
+    recorder = subprocess.Popen(
+        the_command.line("record", "--pid", str(pid), "-o", output, "--addresses", *options),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    line = recorder.stderr.readline()
+    assert f"recording process {pid} from now on" in line, line + recorder.stderr.read()
+    yield
+    recorder.send_signal(signal.SIGINT)
+    _, stderr = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, stderr
+    assert "hooks stay" not in stderr
+
+
+@contextlib.contextmanager
+def woken(running: Running, output: Path):
+    """The same of a program whose hooks sleep: it has to call something to wake."""
+    recorder = subprocess.Popen(
+        the_command.line("record", "--pid", str(running.pid), "-o", output, "--addresses"),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    while not select.select([recorder.stderr], [], [], 0.01)[0]:
+        running.tell("allocate 1 99")
+    assert "from now on" in (line := recorder.stderr.readline()), line + recorder.stderr.read()
+    yield
+    recorder.send_signal(signal.SIGINT)
+    _, stderr = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, stderr
+
+
+def refusal(pid: int, tmp_path: Path) -> str:
+    done = subprocess.run(
+        the_command.line("record", "--pid", str(pid), "-o", tmp_path / "refused.byj", "--for", "1"),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "refused.byj").exists()
+    return done.stderr
+
+
+def traces(pid: int) -> tuple[set[str], set[str], int]:
+    """What a recorder could leave behind: open files, threads, shared memory."""
+    folder = Path(f"/proc/{pid}")
+    return (
+        set(os.listdir(folder / "fd")),
+        set(os.listdir(folder / "task")),
+        (folder / "maps").read_text().count("rw-s"),
+    )
+
+
+def test_every_call_from_now_on_is_recorded_and_nothing_is_left_behind(tmp_path):
+    running = commands()
+    running.tell("allocate 50 777")
+    before = traces(running.pid)
+    for round_number in (1, 2):
+        output = tmp_path / f"{round_number}.byj"
+        with attached(running.pid, output):
+            running.tell("allocate 100 4321", "grow 10 54321", "free 60", "free 40")
+        journal = read(output)
+        assert journal.kinds(4321) == {"allocate": 100}
+        assert journal.kinds(54321) == {"realloc": 10}
+        assert journal.frees_of(4321, 54321) == 110
+        assert traces(running.pid) == before
+        # Unseen, and not missed: it was not recorded.
+        running.tell("allocate 7 4321", "free 7")
+    running.end()
+
+
+def test_blocks_from_before_are_counted_with_the_allocators_sizes(tmp_path):
+    running = commands()
+    running.tell("allocate 30 100000")
+    output = tmp_path / "before.byj"
+    with attached(running.pid, output):
+        running.tell("free 20", "grow 5 777777")
+    journal = read(output)
+    assert journal.kinds(777777) == {"allocate": 5}
+    (sentence,) = [text for text in journal.info["unseen"] if "began while the program ran" in text]
+    count, size = map(int, re.search(r"(\d+) such blocks of (\d+) bytes", sentence).groups())
+    assert count == 25
+    assert 25 * 100_000 <= size < 25 * 100_100
+    for verb in ("info", "sites"):
+        shown = subprocess.run(
+            the_command.line(verb, output), capture_output=True, text=True, env=environment(), check=True
+        )
+        assert "25 such blocks" in " ".join((shown.stdout + shown.stderr).split())
+    running.tell("free 10")
+    running.end()
+
+
+def test_a_library_that_is_loaded_meanwhile_is_recorded(tmp_path):
+    running = commands()
+    with attached(running.pid, tmp_path / "plugin.byj"):
+        running.tell(f"load {PROGRAMS / 'librecord-plugin.so'}", "call 3")
+    assert read(tmp_path / "plugin.byj").kinds(810_004) == {"allocate": 3}
+    running.tell("call 2")
+    running.end()
+
+
+def test_a_window_opens_and_closes_by_time(tmp_path):
+    running = commands()
+    with attached(running.pid, tmp_path / "window.byj", "--for", "0.2"):
+        time.sleep(0.6)  # the window's own length, not a limit on anything
+        running.tell("allocate 5 4321")
+    assert read(tmp_path / "window.byj").of_size(4321) == []
+    running.end()
+
+
+def test_a_wait_is_not_interrupted(tmp_path):
+    running = commands()
+    running.process.stdin.write("wait 3000\n")
+    running.process.stdin.flush()
+    with attached(running.pid, tmp_path / "wait.byj"):
+        pass
+    assert running.process.stdout.readline() == "done\n"
+    running.end()
+
+
+def test_a_program_on_jemalloc_is_recorded(tmp_path):
+    found = ctypes.util.find_library("jemalloc")
+    if found is None:
+        pytest.skip("libjemalloc is not installed")
+    running = commands(env=dict(os.environ, LD_PRELOAD=found))
+    with attached(running.pid, tmp_path / "jemalloc.byj"):
+        running.tell("allocate 100 4321", "free 100")
+    journal = read(tmp_path / "jemalloc.byj")
+    assert journal.kinds(4321) == {"allocate": 100}
+    assert journal.frees_of(4321) == 100
+    running.end()
+
+
+RUNTIMES = {
+    "python3": (
+        [
+            sys.executable,
+            "-c",
+            "import sys\nprint('ready', flush=True)\nfor line in sys.stdin:\n"
+            "  for _ in range(20): bytearray(1000003)\n  print('done', flush=True)",
+        ],
+        {1_000_004},
+    ),
+    "node": (
+        [
+            "node",
+            "-e",
+            "console.log('ready'); require('readline').createInterface({input: process.stdin}).on('line', () => {"
+            "for (let i = 0; i < 20; ++i) Buffer.allocUnsafeSlow(1000003); console.log('done') })",
+        ],
+        {1_000_003},
+    ),
+    "java": (["java", "-cp", "{folder}", "Counted"], set(range(1_000_003, 1_000_100))),
+}
+JAVA = """
+import java.io.*;
+import java.nio.*;
+
+public class Counted {
+  public static void main(String[] arguments) throws Exception {
+    BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    System.out.println("ready");
+    while (input.readLine() != null) {
+      for (int i = 0; i < 20; ++i) ByteBuffer.allocateDirect(1000003);
+      System.out.println("done");
+    }
+  }
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_a_runtime_is_recorded_and_its_counts_are_right(tmp_path, name):
+    command, sizes = RUNTIMES[name]
+    if name != "python3" and shutil.which(command[0]) is None:
+        pytest.skip(f"{name} is not installed")
+    if name == "java":
+        if shutil.which("javac") is None:
+            pytest.skip("javac is not installed")
+        (tmp_path / "Counted.java").write_text(JAVA)
+        subprocess.run(["javac", "-d", tmp_path, tmp_path / "Counted.java"], check=True)
+    running = Running(*(word.format(folder=tmp_path) if "{folder}" in word else word for word in command))
+    running.tell("go")
+    with attached(running.pid, tmp_path / "runtime.byj"):
+        running.tell("go", "go")
+    journal = read(tmp_path / "runtime.byj")
+    assert sum(event.size in sizes for event in journal.events if event.kind != "free") == 40
+    running.tell("go")
+    running.end()
+
+
+def test_sleeping_hooks_record_nothing_until_they_are_woken_and_nothing_afterwards(tmp_path):
+    running = Running(
+        *the_command.line("record", "--asleep", "--", program("attached"), "commands"),
+        env=environment(TMPDIR=str(tmp_path)),
+    )
+    page = tmp_path / f"blockyard-asleep.{running.pid}"
+    assert page.exists()
+    running.tell("allocate 30 4321")
+    for round_number in (1, 2):
+        output = tmp_path / f"woken-{round_number}.byj"
+        with woken(running, output):
+            running.tell("allocate 100 4321", "free 60", "free 40")
+        journal = read(output)
+        assert journal.kinds(4321) == {"allocate": 100}
+        assert journal.frees_of(4321) == 100
+        running.tell("allocate 7 4321", "free 7")
+    running.end()
+    assert not page.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for other users")
+def test_another_users_program_is_recorded(tmp_path):
+    copy = tmp_path / "attached"
+    shutil.copy(program("attached"), copy)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o011)
+    running = Running(str(copy), "commands", user=65534, group=65534, extra_groups=[])
+    with attached(running.pid, tmp_path / "other.byj"):
+        running.tell("allocate 3 4321")
+    assert read(tmp_path / "other.byj").kinds(4321) == {"allocate": 3}
+    running.end()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a namespace")
+def test_a_program_that_sees_other_files_is_recorded(tmp_path):
+    running = Running(
+        "unshare", "--mount", "sh", "-c", f"mount -t tmpfs none /tmp && cd / && exec {program('attached')} commands"
+    )
+    with attached(running.pid, tmp_path / "namespace.byj"):
+        running.tell("allocate 3 4321")
+    assert read(tmp_path / "namespace.byj").kinds(4321) == {"allocate": 3}
+    running.end()
+
+
+def test_a_stopped_program_is_refused_and_stays_stopped(tmp_path):
+    running = commands()
+    os.kill(running.pid, signal.SIGSTOP)
+    os.waitpid(running.pid, os.WUNTRACED)
+    assert f"process {running.pid} is stopped" in refusal(running.pid, tmp_path)
+    os.kill(running.pid, signal.SIGCONT)
+    running.tell("allocate 1 100")
+    running.end()
+
+
+def test_a_traced_program_is_refused(tmp_path):
+    running = commands()
+    libc = ctypes.CDLL(None, use_errno=True)
+    seize, interrupt, detach = 0x4206, 0x4207, 17
+    assert libc.ptrace(seize, running.pid, None, None) == 0
+    assert f"is traced by process {os.getpid()}" in refusal(running.pid, tmp_path)
+    libc.ptrace(interrupt, running.pid, None, None)
+    os.waitpid(running.pid, 0)
+    libc.ptrace(detach, running.pid, None, None)
+    running.end()
+
+
+def test_a_program_that_filters_its_system_calls_is_refused(tmp_path):
+    allow_all = (
+        "import ctypes, sys\n"
+        "libc = ctypes.CDLL(None)\n"
+        "code = (ctypes.c_uint64 * 1)(0x7fff0000_0000_0006)\n"
+        "class Program(ctypes.Structure): _fields_ = [('count', ctypes.c_ushort), ('code', ctypes.c_void_p)]\n"
+        "libc.prctl(38, 1, 0, 0, 0)\n"
+        "assert libc.prctl(22, 2, ctypes.byref(Program(1, ctypes.addressof(code)))) == 0\n"
+        "print('ready', flush=True); sys.stdin.read()"
+    )
+    running = Running(sys.executable, "-c", allow_all)
+    assert "restricts its system calls" in refusal(running.pid, tmp_path)
+    running.end()
+
+
+def test_a_static_program_is_refused(tmp_path):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source = tmp_path / "static.c"
+    source.write_text(
+        '#include <unistd.h>\nint main(void) { char c; write(1, "ready\\n", 6); return (int)read(0, &c, 1); }\n'
+    )
+    subprocess.run([compiler, "-static", "-w", "-o", tmp_path / "static", source], check=True)
+    running = Running(str(tmp_path / "static"))
+    assert "is linked statically" in refusal(running.pid, tmp_path)
+    running.end()
+
+
+def test_no_such_process_is_refused(tmp_path):
+    assert "there is no process 4194303" in refusal(4194303, tmp_path)
+
+
+def test_a_program_or_a_process_is_to_be_given(tmp_path):
+    for words in ((), ("--pid", "1", "--", "true")):
+        done = subprocess.run(
+            the_command.line("record", "-o", tmp_path / "x.byj", *words),
+            capture_output=True,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "give either a program to start" in done.stderr
