@@ -55,7 +55,8 @@ def table(predicted: Predicted, story: Story) -> Table | None:
     """For each contender that the replay knew too: the predicted change from the first, and whether it lies within what
     the trial found. None where there is none."""
     base = predicted.figures.get(story.first, {})
-    titles = [title for title in (WORST, CPU, PEAK) if title in base]
+    found = story.found.figures[story.first] if story.found is not None else {}
+    titles = [title for title in (WORST, CPU, PEAK) if title in base and title in found]
     rows, outside = [], set()
     for name in story.runs:
         own = predicted.figures.get(name)
