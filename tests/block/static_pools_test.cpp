@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits.h>
+#include <pthread.h>
+
 #include <atomic>
 #include <barrier>
 #include <condition_variable>
@@ -257,6 +260,29 @@ TEST(StaticBlocks, a_thread_that_starts_takes_over_what_an_ended_one_left) {
   const std::size_t held =
       held_after_few<Blocks>(1, 30, [] { std::thread([] { free_all<Blocks>(take<Blocks>(20000)); }).join(); });
   EXPECT_LE(Blocks::statistics().held_bytes, held);
+}
+
+// POSIX calls this again as long as it sets a value, in at least four rounds, and in the last one after the pools' own:
+// nobody tells them that the thread has ended.
+using LateBlocks = StaticBlockAllocator<2736, 8>;
+pthread_key_t allocates_in_all_rounds;
+void allocate_and_ask_again(void* rounds) {
+  free_all<LateBlocks>(take<LateBlocks>(50));
+  ++*static_cast<int*>(rounds);
+  pthread_setspecific(allocates_in_all_rounds, rounds);
+}
+
+TEST(StaticBlocks, destructors_that_allocate_in_a_threads_last_round_leave_nothing_behind) {
+  SKIP_IF_WATCHED();
+  free_all<LateBlocks>(take<LateBlocks>(1));  // the pools have their key before this one is made
+  ASSERT_EQ(pthread_key_create(&allocates_in_all_rounds, allocate_and_ask_again), 0);
+  const std::size_t held = held_after_few<LateBlocks>(5, 60, [] {
+    int rounds = 0;
+    std::thread([&] { pthread_setspecific(allocates_in_all_rounds, &rounds); }).join();
+    ASSERT_GE(rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
+  });
+  EXPECT_LE(LateBlocks::statistics().held_bytes, held);
+  pthread_key_delete(allocates_in_all_rounds);
 }
 
 TEST(StaticBlocks, a_running_thread_adopts_pages_of_ended_ones_before_it_takes_fresh_ones) {

@@ -3,7 +3,7 @@
 # Sets SOURCES to what the heap, and what it needs, is made of.
 macro(blockyard_heap_sources sources)
   get_target_property(${sources} blockyard_heap SOURCES)
-  foreach(below base pages)
+  foreach(below base checks pages)
     get_target_property(sources_below blockyard_${below} SOURCES)
     list(APPEND ${sources} ${sources_below})
   endforeach()

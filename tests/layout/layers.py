@@ -9,11 +9,13 @@ from pathlib import Path
 # A component may include itself and these. The first rows are the library, which never includes the lab.
 LIBRARY = {
     "base": set(),
+    "threads": {"base"},
+    "checks": {"base"},
     "pages": {"base"},
-    "block": {"base", "pages"},
-    "heap": {"base", "pages"},
-    "lifetime": {"base", "block", "heap", "pages"},
-    "container": {"base", "block", "heap", "lifetime", "pages"},
+    "block": {"base", "checks", "pages", "threads"},
+    "heap": {"base", "checks", "pages"},
+    "lifetime": {"base", "checks", "threads", "block", "heap", "pages"},
+    "container": {"base", "checks", "threads", "block", "heap", "lifetime", "pages"},
 }
 LAB = {
     "clock": set(),

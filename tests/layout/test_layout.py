@@ -90,7 +90,7 @@ def test_the_checks_see_the_tree() -> None:
             "include_violations",
             "library/src/block/pool.cpp",
             '#include "journal/event.hpp"',
-            "block may include base, pages only",
+            "block may include base, checks, pages, threads only",
         ),
         (
             "include_violations",
@@ -108,7 +108,7 @@ def test_the_checks_see_the_tree() -> None:
             "include_violations",
             "library/src/heap/malloc/family.cpp",
             '#include "block/pool.hpp"',
-            "heap may include base, pages only",
+            "heap may include base, checks, pages only",
         ),
         (
             "include_violations",

@@ -11,7 +11,7 @@
 
 #include "blockyard/rewindable.hpp"
 #include "blockyard/temp.hpp"
-#include "lifetime/watched.hpp"
+#include "checks/watched.hpp"
 
 namespace {
 
@@ -114,7 +114,7 @@ TEST(Rewindable, a_childs_rewind_leaves_its_parent_alone) {
 }
 
 TEST(Rewindable, a_rewind_while_another_thread_allocates_stays_within_the_arenas_memory) {
-  if (blockyard::lifetime::has_checks()) {
+  if (blockyard::checks::are_on()) {
     GTEST_SKIP() << "SKIPPED: this process has checks and would end; misuse_test looks at that";
   }
 #if defined(__SANITIZE_THREAD__)

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
-#include "lifetime/watched.hpp"
+#include "checks/watched.hpp"
 #include "own_thread.hpp"
 #include "statistics.hpp"
 
@@ -326,7 +326,7 @@ TEST_F(TempCursor, a_scope_around_it_gives_everything_back) {
 }
 
 TEST_F(TempCursor, a_scope_that_began_later_leaves_its_memory_alone) {
-  if (lifetime::is_watched()) {
+  if (checks::is_watched()) {
     GTEST_SKIP() << "NOT RUN: in a watched process blocks that a cursor gives inside of a scope go with it";
   }
   on_a_new_thread([] {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
-#include "lifetime/watched.hpp"
+#include "checks/watched.hpp"
 #include "own_thread.hpp"
 #include "statistics.hpp"
 
@@ -34,7 +34,7 @@ void free_jobs(const std::vector<void*>& blocks) {
 }
 
 TEST(TempJob, blocks_of_four_bytes_at_alignment_four_lie_at_most_twelve_bytes_apart) {
-  if (lifetime::is_watched()) {
+  if (checks::is_watched()) {
     GTEST_SKIP() << "SKIPPED: this process has checks, where a block's size stands before it, too";
   }
   on_a_new_thread([] {
@@ -160,7 +160,7 @@ TEST(TempJob, a_block_that_grows_keeps_its_contents) {
 }
 
 TEST(TempJob, the_newest_block_grows_where_it_is_once_it_was_resized) {
-  if (lifetime::is_watched()) {
+  if (checks::is_watched()) {
     GTEST_SKIP() << "NOT RUN: in a watched process every resized block moves";
   }
   on_a_new_thread([] {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
-#include "lifetime/watched.hpp"
+#include "checks/watched.hpp"
 #include "own_thread.hpp"
 #include "statistics.hpp"
 
@@ -116,7 +116,7 @@ TEST(Temp, freeing_nothing_does_nothing_whether_there_is_a_newest_block_or_not) 
 }
 
 TEST(Temp, memory_is_handed_out_again_as_it_was_left) {
-  if (lifetime::is_watched()) {
+  if (checks::is_watched()) {
     GTEST_SKIP() << "NOT RUN: a watched process fills fresh memory";
   }
   on_a_new_thread([] {
@@ -520,7 +520,7 @@ TEST(Temp, the_newest_block_grows_where_it_is) {
     char* const block = static_cast<char*>(temp_allocate(8, 8));
     std::strcpy(block, "grows");
     char* const larger = static_cast<char*>(reallocate(block, 8, 800, 8, Lifetime::temp));
-    if (!lifetime::is_watched()) {
+    if (!checks::is_watched()) {
       EXPECT_EQ(larger, block);
     }
     EXPECT_STREQ(larger, "grows");

@@ -15,14 +15,13 @@
 #include "block/static_pools.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
+#include "threads/registry.hpp"
 
 namespace blockyard::block {
 namespace {
 
-struct ThreadState : ThreadBlocks {
+struct ThreadPools : ThreadBlocks, threads::Registered<ThreadPools> {
   std::array<std::atomic<Pool*>, slot_count> pools{};
-  ThreadState* next_parked = nullptr;
-  ThreadState* next_known = nullptr;  ///< links all states ever made, for statistics
 };
 
 // A slot's freed chains, and magazines of remotely freed blocks: up to 128 KiB. Any thread takes from them.
@@ -46,10 +45,7 @@ constexpr ThreadBlocks make_no_blocks() {
 constinit ThreadBlocks no_blocks = make_no_blocks();
 
 constinit base::Mutex parked_lock;
-constinit ThreadState* parked = nullptr;
-constinit std::atomic<std::size_t> parked_count{0};
-constinit std::atomic<ThreadState*> known{nullptr};
-constinit base::ThreadExit thread_exit;
+constinit threads::Registry<ThreadPools> registry;
 
 constinit base::Mutex chain_lock;
 constinit std::array<Chains, slot_count> chains{};
@@ -86,12 +82,18 @@ constinit std::atomic<bool> fork_handled{false};
 // Once per process, before the first lock is taken that a fork on another thread could find held.
 void handle_fork() {
   if (!fork_handled.load(std::memory_order_relaxed) && !fork_handled.exchange(true, std::memory_order_relaxed)) {
-    base::around_fork(lock_for_fork, unlock_after_fork<window_unlock>, unlock_after_fork<window_unlock_in_child>);
+    base::around_fork(
+        lock_for_fork, unlock_after_fork<window_unlock>,
+        [] {
+          registry.forget_late();
+          unlock_after_fork<window_unlock_in_child>();
+        },
+        [] { registry.forget_late(); });
   }
 }
 
 template <class Work>
-void for_each_pool(const ThreadState* state, Work&& work) {
+void for_each_pool(const ThreadPools* state, Work&& work) {
   for (const std::atomic<Pool*>& entry : state->pools) {
     if (Pool* const pool = entry.load(std::memory_order_relaxed); pool != nullptr) {
       work(pool);
@@ -99,47 +101,43 @@ void for_each_pool(const ThreadState* state, Work&& work) {
   }
 }
 
+void return_chains(const ThreadPools* state) { for_each_pool(state, pool_free_chain_slab); }  // back to their slabs
+
 void park(void* value) {
-  ThreadState* const state = static_cast<ThreadState*>(value);
+  auto* const state = static_cast<ThreadPools*>(value);
   thread_blocks() = &no_blocks;
-  for_each_pool(state, pool_free_chain_slab);  // back to their slabs
+  return_chains(state);
   const std::lock_guard lock(parked_lock);
-  state->next_parked = parked;
-  parked = state;
-  parked_count.store(parked_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  registry.park(state);
 }
 
 // Gives the calling thread a state: that of an ended thread, or a new one.
-ThreadState* enter() {
+ThreadPools* enter() {
   handle_fork();
-  ThreadState* state = nullptr;
+  threads::Registry<ThreadPools>::Taken taken{};
   {
     const std::lock_guard lock(parked_lock);
-    thread_exit.open(park);
-    if (parked != nullptr) {
-      state = parked;
-      parked = state->next_parked;
-      parked_count.store(parked_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    }
+    taken = registry.take(park, [] {
+      void* const memory = window_record(sizeof(ThreadPools));
+      auto* const made = memory != nullptr ? new (memory) ThreadPools : nullptr;
+      if (made != nullptr) {
+        static_cast<ThreadBlocks&>(*made) = no_blocks;
+      }
+      return made;
+    });
   }
-  if (state == nullptr) {
-    void* const memory = window_record(sizeof(ThreadState));
-    if (memory == nullptr) {
-      return nullptr;
-    }
-    state = new (memory) ThreadState;
-    static_cast<ThreadBlocks&>(*state) = no_blocks;
-    ThreadState* head = known.load(std::memory_order_relaxed);
-    do {
-      state->next_known = head;
-    } while (!known.compare_exchange_weak(head, state, std::memory_order_release, std::memory_order_relaxed));
+  if (taken.state == nullptr) {
+    return nullptr;
   }
-  thread_blocks() = state;
-  thread_exit.set(state);
-  return state;
+  if (taken.was_lost) {
+    return_chains(taken.state);
+  }
+  thread_blocks() = taken.state;
+  registry.enter(taken.state, parked_lock);
+  return taken.state;
 }
 
-Pool* thread_pool(ThreadState* state, std::uint32_t slot, std::size_t stride) {
+Pool* thread_pool(ThreadPools* state, std::uint32_t slot, std::size_t stride) {
   Pool* pool = state->pools[slot].load(std::memory_order_relaxed);
   if (pool == nullptr) {
     pool = pool_create(stride, &state->current[slot]);
@@ -247,7 +245,7 @@ void* by_static_block_allocate(std::size_t stride) noexcept {
   if (process_is_watched()) {
     return watched_allocate(slot, stride);
   }
-  ThreadState* const state = thread_blocks() == &no_blocks ? enter() : static_cast<ThreadState*>(thread_blocks());
+  ThreadPools* const state = thread_blocks() == &no_blocks ? enter() : static_cast<ThreadPools*>(thread_blocks());
   if (state == nullptr) {
     return nullptr;
   }
@@ -286,7 +284,7 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
   if (thread_blocks() != &no_blocks) {
     // The slab's pool may change, but not its stride: the block is live, so its page was not given back.
     const std::uint32_t slot = record->pool.load(std::memory_order_acquire)->slot;
-    Pool* const own = static_cast<ThreadState*>(thread_blocks())->pools[slot].load(std::memory_order_relaxed);
+    Pool* const own = static_cast<ThreadPools*>(thread_blocks())->pools[slot].load(std::memory_order_relaxed);
     if (own != nullptr && pool_keep(own, block)) {
       return;
     }
@@ -431,11 +429,11 @@ void* static_magazine_take(std::uint32_t slot) {
 
 bool static_adopt(Pool* pool) {
   constexpr unsigned pages_at_a_time = 4;
-  if (parked_count.load(std::memory_order_relaxed) == 0) {
+  if (registry.parked() == nullptr) {
     return false;
   }
   const std::lock_guard lock(parked_lock);
-  for (ThreadState* state = parked; state != nullptr; state = state->next_parked) {
+  for (ThreadPools* state = registry.parked(); state != nullptr; state = state->next_parked) {
     Pool* const from = state->pools[pool->slot].load(std::memory_order_relaxed);
     if (from != nullptr && pool_adopt(pool, from, pages_at_a_time) != 0) {
       return true;
@@ -456,7 +454,7 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
     return sum;
   }
   std::ptrdiff_t from_chains = 0;
-  for (const ThreadState* state = known.load(std::memory_order_acquire); state != nullptr; state = state->next_known) {
+  for (const ThreadPools* state = registry.known(); state != nullptr; state = state->next_known) {
     if (const Pool* const pool = state->pools[slot].load(std::memory_order_acquire); pool != nullptr) {
       pool_add_held(pool, &sum);
       from_chains += static_cast<std::int32_t>(pool->chain_slab.excess);
@@ -485,7 +483,7 @@ bool static_slot_in_use(std::uint32_t slot) {
   if (watched[slot] != nullptr) {
     return true;
   }
-  for (const ThreadState* state = known.load(std::memory_order_acquire); state != nullptr; state = state->next_known) {
+  for (const ThreadPools* state = registry.known(); state != nullptr; state = state->next_known) {
     if (state->pools[slot].load(std::memory_order_acquire) != nullptr) {
       return true;
     }
@@ -494,7 +492,7 @@ bool static_slot_in_use(std::uint32_t slot) {
 }
 
 bool static_invariants_hold() {
-  const ThreadState* const state = thread_blocks() == &no_blocks ? nullptr : static_cast<ThreadState*>(thread_blocks());
+  const ThreadPools* const state = thread_blocks() == &no_blocks ? nullptr : static_cast<ThreadPools*>(thread_blocks());
   if (process_is_watched() || state == nullptr) {
     return true;
   }
@@ -534,9 +532,9 @@ void by_static_block_trim(void) {
   const std::lock_guard lock(parked_lock);
   const auto each_pool = [](auto&& work) {
     if (thread_blocks() != &no_blocks) {
-      for_each_pool(static_cast<ThreadState*>(thread_blocks()), work);
+      for_each_pool(static_cast<ThreadPools*>(thread_blocks()), work);
     }
-    for (const ThreadState* state = parked; state != nullptr; state = state->next_parked) {
+    for (const ThreadPools* state = registry.parked(); state != nullptr; state = state->next_parked) {
       for_each_pool(state, work);
     }
   };

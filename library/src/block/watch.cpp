@@ -9,10 +9,11 @@
 #include <new>
 
 #include "base/pages.hpp"
-#include "base/poison.hpp"
 #include "base/say.hpp"
 #include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
+#include "checks/quarantine.hpp"
+#include "checks/watched.hpp"
 
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
@@ -24,15 +25,8 @@
 namespace blockyard::block {
 namespace {
 
-constexpr unsigned char poison = 0xdb;
 // So many freed blocks of a pool wait before the oldest is handed out again, so that a late use still finds the poison.
 constexpr std::size_t least_waiting = 256;
-
-void announce_freed(const void* block) {
-  if (const base::Observer* const heard = watch_listener()) {
-    heard->block_freed(block);
-  }
-}
 
 [[noreturn]] void fail(const char* fault, const void* block, std::size_t stride) {
   if (stride != 0) {
@@ -72,77 +66,11 @@ struct LiveBit {
 
 }  // namespace
 
-// Freed blocks in the order of their frees: a ring of pointers that doubles.
-class Watch {
- public:
-  bool push(void* block) {
-    if (count_ == room_ && !grow()) {
-      return false;
-    }
-    ring_[(first_ + count_) & (room_ - 1)] = block;
-    ++count_;
-    return true;
-  }
-  void* pop() {
-    void* const block = ring_[first_];
-    first_ = (first_ + 1) & (room_ - 1);
-    --count_;
-    return block;
-  }
-  void clear() { first_ = count_ = 0; }
-  std::size_t count() const { return count_; }
-  ~Watch() {
-    if (ring_ != nullptr) {
-      base::release_pages(ring_, room_ * sizeof(void*));
-    }
-  }
-
- private:
-  bool grow() {
-    const std::size_t room = room_ == 0 ? 512 : room_ * 2;
-    void** const ring = static_cast<void**>(base::reserve_pages(room * sizeof(void*)));
-    if (ring == nullptr) {
-      return false;
-    }
-    for (std::size_t i = 0; i < count_; ++i) {
-      ring[i] = ring_[(first_ + i) & (room_ - 1)];
-    }
-    if (ring_ != nullptr) {
-      base::release_pages(ring_, room_ * sizeof(void*));
-    }
-    ring_ = ring;
-    room_ = room;
-    first_ = 0;
-    return true;
-  }
-
-  void** ring_ = nullptr;
-  std::size_t room_ = 0;
-  std::size_t first_ = 0;
-  std::size_t count_ = 0;
-};
-
-const base::Observer* watch_listener() {
-#if BLOCKYARD_OBSERVED
-  return base::block_observer();
-#else
-  return nullptr;
-#endif
-}
-
-bool process_has_checks() {
-#if BLOCKYARD_CHECKED
-  return true;
-#else
-  const auto is_1 = [](const char* value) { return value != nullptr && std::strcmp(value, "1") == 0; };
-  static const bool checks =
-      base::under_valgrind() || base::under_address_sanitizer() || is_1(std::getenv("BLOCKYARD_CHECKS"));
-  return checks;
-#endif
-}
+// Freed blocks in the order of their frees.
+class Watch : public checks::Quarantine<void*> {};
 
 bool process_is_watched() {
-  static const bool watched = process_has_checks() || watch_listener() != nullptr || leaks_wanted() != 0;
+  static const bool watched = checks::is_watched() || leaks_wanted() != 0;
   return watched;
 }
 
@@ -194,18 +122,16 @@ void* watch_allocate(Pool* pool) {
       return nullptr;
     }
     block = pool->watch->pop();
-    if (process_has_checks() && base::find_write(block, pool->stride, poison) != nullptr) {
+    if (checks::find_write(block, pool->stride) != nullptr) {
       fail("use after free (the block was written to while it was free)", block, pool->stride);
     }
   }
-  base::show(block, pool->stride);
+  checks::show(block, pool->stride);
   LiveBit(pool, block).set();
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_ALLOC(pool, block, pool->stride);
 #endif
-  if (const base::Observer* const heard = watch_listener()) {
-    heard->block_allocated(block, pool->stride, 0);
-  }
+  checks::announce_allocated(block, pool->stride, 0);
   return block;
 }
 
@@ -300,13 +226,11 @@ void watch_free(const Pool* pool, const Slab* supposed, void* block) {
     fail("double free", block, owner->stride);
   }
   live.clear();
-  announce_freed(block);
+  checks::announce_freed(block);
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_FREE(owner, block);
 #endif
-  if (process_has_checks()) {
-    base::hide(block, owner->stride, poison);
-  }
+  checks::hide(block, owner->stride);
   owner->watch->push(block);  // if the ring cannot grow, the block is lost, which is safe
 }
 
@@ -322,13 +246,13 @@ void watch_reset(Pool* pool) {
   const std::size_t slab_bytes = std::size_t{1} << pool->shift;
   for (Index page = pool->pages; page != 0; page = slice(page).next) {
     for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
-      for (std::uint32_t number = 0; watch_listener() != nullptr && number < pool->capacity; ++number) {
+      for (std::uint32_t number = 0; checks::listener() != nullptr && number < pool->capacity; ++number) {
         const std::byte* const block = address_of(index) + std::size_t{number} * pool->stride;
         if (LiveBit(pool, block).test()) {
-          announce_freed(block);
+          checks::announce_freed(block);
         }
       }
-      base::show(address_of(index), slab_bytes);
+      checks::show(address_of(index), slab_bytes);
       std::memset(bitmaps() + index * bitmap_bytes, 0, bitmap_bytes);
     }
   }
@@ -343,7 +267,7 @@ void watch_pool_ends(Pool* pool) {
 #if BLOCKYARD_VALGRIND
   VALGRIND_DESTROY_MEMPOOL(pool);
 #endif
-  pool->watch->~Watch();
+  pool->watch->release();
 }
 
 std::size_t watch_waiting(const Pool* pool) { return pool->watch == nullptr ? 0 : pool->watch->count(); }

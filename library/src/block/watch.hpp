@@ -1,10 +1,7 @@
 // Watched pools: in a watched process, every allocate and free of a block takes the slow path, which checks or
 // announces it, however the calling code was compiled.
 //
-// A process has *checks* under Valgrind, with AddressSanitizer, in a checked build (BLOCKYARD_CHECKED), or with
-// BLOCKYARD_CHECKS=1 in the environment. It is *watched* when it has checks, when a recorder listens to its blocks
-// (base/observer.hpp, in builds with BLOCKYARD_OBSERVED), or when BLOCKYARD_LEAKS asks for reports. Both are decided
-// once, before the first block.
+// Pools are watched in a watched process (checks/watched.hpp), and when BLOCKYARD_LEAKS asks for reports.
 //
 // A watched pool never gives a slab to the fast path: the allocator's `current` stays at by_block_no_slab. With checks,
 // freed blocks wait in a queue outside the blocks, so that all of their memory can be poison:
@@ -16,8 +13,6 @@
 
 #include <cstddef>
 
-#include "base/observer.hpp"
-
 namespace blockyard::block {
 
 struct Pool;
@@ -28,13 +23,8 @@ struct TypeRecord;
 /// value, which is reported once.
 int leaks_wanted();
 
-/// Whether this process is watched. A load after the first call.
+/// Whether pools are watched. A load after the first call.
 bool process_is_watched();
-/// Whether it has checks. A load after the first call.
-bool process_has_checks();
-
-/// The recorder that listens to blocks, or nullptr.
-const base::Observer* watch_listener();
 
 /// Makes a new pool a watched one; false when memory is exhausted.
 bool watch_pool(Pool* pool);

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/process.hpp"
+#include "base/say.hpp"
 #include "blockyard/heap.h"
-#include "heap/fault.hpp"
 
 namespace blockyard::heap {
 
@@ -66,8 +66,8 @@ bool read_number(const Range& range, std::uint64_t* value) {
     return false;
   }
   if (!parse(text, value) || *value < range.least || *value > range.most) {
-    say("blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", range.name, text,
-        static_cast<unsigned long long>(range.least), static_cast<unsigned long long>(range.most));
+    base::say("blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", range.name, text,
+              static_cast<unsigned long long>(range.least), static_cast<unsigned long long>(range.most));
     return false;
   }
   return true;
@@ -81,7 +81,7 @@ void show_settings() {
     length += std::snprintf(text + at, sizeof text - at, "  %s=%llu%s\n", range.name,
                             static_cast<unsigned long long>(settings.*range.setting), range.shown);
   }
-  say("%s", text);
+  base::say("%s", text);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <new>
 
 #include "base/pages.hpp"
+#include "checks/watched.hpp"
 #include "heap/index_stack.hpp"
 #include "lifetime/thread_state.hpp"
-#include "lifetime/watched.hpp"
 
 namespace blockyard::lifetime {
 namespace {
@@ -91,26 +91,26 @@ Chunk* take_chunk(unsigned order) {
   }
   void* const pages = memory[index].load(std::memory_order_relaxed);
   if (static_cast<Chunk*>(pages)->magic == hidden_magic) {  // fresh and discarded memory is zero
-    check_untouched(static_cast<Chunk*>(pages) + 1, bytes_of(order) - sizeof(Chunk));
+    checks::check_untouched(static_cast<Chunk*>(pages) + 1, bytes_of(order) - sizeof(Chunk));
   }
   Chunk* const chunk = new (pages) Chunk;
   chunk->magic = chunk_magic;
   chunk->index = index;
   chunk->order = order;
-  hide(chunk + 1, bytes_of(order) - sizeof(Chunk));
+  checks::hide(chunk + 1, bytes_of(order) - sizeof(Chunk));
   return chunk;
 }
 
 void give_chunk(Chunk* chunk) {
   const std::uint32_t index = chunk->index;
   const unsigned order = chunk->order;
-  chunk->magic = fills_hidden() ? hidden_magic : 0;
+  chunk->magic = checks::fill_hidden() ? hidden_magic : 0;
   used.fetch_sub(bytes_of(order), std::memory_order_relaxed);
   if (order <= last_kept_order) {
     free_chunks[order].push(index, link);
     return;
   }
-  show(chunk, bytes_of(order));
+  checks::show(chunk, bytes_of(order));
   base::release_pages(chunk, bytes_of(order));
   held.fetch_sub(bytes_of(order), std::memory_order_relaxed);
   free_indices.push(index, link);

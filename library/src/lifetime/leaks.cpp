@@ -10,7 +10,7 @@
 #include "base/say.hpp"
 #include "base/stack.hpp"
 #include "block/watch.hpp"
-#include "heap/fault.hpp"
+#include "checks/report.hpp"
 #include "lifetime/thread_state.hpp"
 
 namespace blockyard::lifetime {
@@ -86,7 +86,7 @@ void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
       "%llu by thread %u\n",
       record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
       static_cast<unsigned long long>(record.frame), record.thread);
-  heap::say_frames(record.stack.data(), record.depth, "  at ");
+  checks::say_frames(record.stack.data(), record.depth, "  at ");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "blockyard/detail/type_record.hpp"
 #include "blockyard/heap.h"
-#include "heap/fault.hpp"
+#include "checks/report.hpp"
 #include "lifetime/temp.hpp"
 #include "lifetime/temp_job.hpp"
 
@@ -64,7 +64,7 @@ std::pmr::memory_resource* temp_job_resource() noexcept { return resource<Lifeti
 std::pmr::memory_resource* persistent_resource() noexcept { return resource<Lifetime::persistent>(); }
 
 void lifetime::report_stale_span(const void* data) noexcept {
-  heap::report_fault("a temp_span was used after its frame, or on another thread", data);
+  checks::report_fault("a temp_span was used after its frame, or on another thread", data);
 }
 
 }  // namespace blockyard

@@ -14,9 +14,9 @@
 #include "blockyard/heap.h"
 #include "blockyard/rewindable.hpp"
 #include "blockyard/temp.hpp"
-#include "heap/fault.hpp"
+#include "checks/report.hpp"
+#include "checks/watched.hpp"
 #include "lifetime/thread_state.hpp"
-#include "lifetime/watched.hpp"
 
 namespace {
 
@@ -77,7 +77,7 @@ Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
   auto* const piece = new (memory) Piece;
   piece->bytes = bytes;
   piece->used.store(sizeof(Piece), std::memory_order_relaxed);
-  lifetime::hide(piece + 1, bytes - sizeof(Piece));
+  checks::hide(piece + 1, bytes - sizeof(Piece));
   arena->held.fetch_add(bytes, std::memory_order_relaxed);
   arena->pieces.fetch_add(1, std::memory_order_relaxed);
   return piece;
@@ -171,7 +171,7 @@ void by_rewindable_destroy(by_rewindable* arena) {
     for (Piece* piece = arena->first; piece != nullptr;) {
       Piece* const next = piece->next;
       const std::size_t bytes = piece->bytes;
-      lifetime::show(piece, bytes);
+      checks::show(piece, bytes);
       base::release_pages(piece, bytes);
       piece = next;
     }
@@ -194,19 +194,19 @@ void* by_rewindable_alloc(by_rewindable* arena, size_t size, size_t alignment) {
     return nullptr;
   }
   // With checks, the process ends when a rewind and an allocation overlap.
-  const bool checks = lifetime::has_checks();
-  if (checks) {
+  const bool checked = checks::are_on();
+  if (checked) {
     arena->inside.fetch_add(1);
     if (arena->rewinding.load()) {
-      heap::report_fault("an arena was allocated from while another thread rewinds it", arena);
+      checks::report_fault("an arena was allocated from while another thread rewinds it", arena);
     }
   }
   const std::size_t bytes = size + (size == 0);
   void* const block = allocate_inside(arena, bytes, alignment);
   if (block != nullptr) {
-    lifetime::show_fresh(block, bytes);
+    checks::show_fresh(block, bytes);
   }
-  if (checks) {
+  if (checked) {
     arena->inside.fetch_sub(1);
   }
   return block;
@@ -216,10 +216,10 @@ void by_rewindable_rewind(by_rewindable* arena) {
   if (by_rewindable_is_valid(arena) == 0) {
     return;  // its pieces may be other blocks of the parent by now
   }
-  if (lifetime::has_checks()) {
+  if (checks::are_on()) {
     arena->rewinding.store(true);
     if (arena->inside.load() != 0) {
-      heap::report_fault("an arena was rewound while another thread allocates from it", arena);
+      checks::report_fault("an arena was rewound while another thread allocates from it", arena);
     }
   }
   const std::size_t used = used_bytes(arena);
@@ -228,12 +228,12 @@ void by_rewindable_rewind(by_rewindable* arena) {
   {
     const std::lock_guard guard(lifetime::rare_lock);
     for (Piece* piece = arena->first; piece != nullptr; piece = piece->next) {
-      lifetime::hide(piece + 1, piece->bytes - sizeof(Piece));
+      checks::hide(piece + 1, piece->bytes - sizeof(Piece));
       piece->used.store(sizeof(Piece), std::memory_order_relaxed);
     }
     arena->current.store(arena->first, std::memory_order_release);
   }
-  if (lifetime::has_checks()) {
+  if (checks::are_on()) {
     arena->rewinding.store(false);
   }
 }

@@ -10,9 +10,9 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
-#include "heap/fault.hpp"
+#include "checks/report.hpp"
+#include "checks/watched.hpp"
 #include "lifetime/temp_job.hpp"
-#include "lifetime/watched.hpp"
 
 namespace blockyard::lifetime {
 
@@ -35,7 +35,7 @@ Settings read_settings(std::uint32_t& version) {
   return settings;
 }
 
-TempRegion& region_of(ThreadState* state) { return is_watched() ? state->watched_temp : temp_region(); }
+TempRegion& region_of(ThreadState* state) { return checks::is_watched() ? state->watched_temp : temp_region(); }
 
 std::uintptr_t address_of(const void* block) { return reinterpret_cast<std::uintptr_t>(block); }
 void* pointer_to(std::uintptr_t address) { return reinterpret_cast<void*>(address); }  // NOLINT: it was a pointer
@@ -73,15 +73,15 @@ bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
       return false;
     }
     if (state->region != nullptr) {
-      show(state->region, state->reserved);
+      checks::show(state->region, state->reserved);
       const std::size_t former_gap = gap_before(state->reserved);
       base::release_pages(state->region - former_gap, former_gap + state->reserved);
     }
     state->region = space + gap;
     state->reserved = room;
-    hide(state->region, bytes);
+    checks::hide(state->region, bytes);
   } else if (bytes > state->region_bytes) {
-    hide(state->region + state->region_bytes, bytes - state->region_bytes);
+    checks::hide(state->region + state->region_bytes, bytes - state->region_bytes);
   }
   state->region_bytes = bytes;
   return true;
@@ -106,14 +106,14 @@ std::uintptr_t behind_block(const TempRegion& region, std::uintptr_t begin, std:
 
 void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::size_t size, std::size_t alignment) {
   const std::size_t bytes = size + (size == 0);
-  if (is_watched()) {
+  if (checks::is_watched()) {
     if (!state->blocks.push({begin, bytes, true})) {
       errno = ENOMEM;
       return nullptr;
     }
-    check_untouched(pointer_to(begin), bytes);
-    show_fresh(pointer_to(begin), bytes);
-    announce_allocated(pointer_to(begin), size, alignment);
+    checks::check_untouched(pointer_to(begin), bytes);
+    checks::show_fresh(pointer_to(begin), bytes);
+    checks::announce_allocated(pointer_to(begin), size, alignment);
   }
   go_on_at(region, behind_block(region, begin, bytes, alignment));
   region.last = begin;
@@ -130,7 +130,7 @@ WatchedBlock* find_block(ThreadState* state, std::uintptr_t address) {
 
 void end_watched_block(WatchedBlock& block) {
   if (block.live) {
-    announce_freed(pointer_to(block.begin));
+    checks::announce_freed(pointer_to(block.begin));
     block.live = false;
   }
 }
@@ -138,14 +138,14 @@ void end_watched_block(WatchedBlock& block) {
 void free_watched(ThreadState* state, TempRegion& region, void* block) {
   WatchedBlock* const found = find_block(state, address_of(block));
   if (found == nullptr || !found->live) {
-    if (has_checks()) {
-      heap::report_fault("deallocate of no live temp block (freed already, of an earlier frame, or inside of a block)",
-                         block);
+    if (checks::are_on()) {
+      checks::report_fault(
+          "deallocate of no live temp block (freed already, of an earlier frame, or inside of a block)", block);
     }
     return;
   }
   end_watched_block(*found);
-  hide(block, found->size);
+  checks::hide(block, found->size);
   if (found == &state->blocks.newest()) {
     note_peak(region);
     go_on_at(region, found->begin);
@@ -177,7 +177,7 @@ void cut_outside(ThreadState* state, std::size_t first) {
 
 void free_outside_block(ThreadState* state, void* block) {
   if (state == nullptr || !is_outside(state, block)) {
-    heap::report_fault(
+    checks::report_fault(
         "deallocate of no temp block of this thread (freed already, of an earlier frame, or another thread's)", block);
   }
   state->outside[header_of(block)->number].block = nullptr;
@@ -203,14 +203,14 @@ void free_outside_after(ThreadState* state, std::size_t before) {
 
 // Ends every block of the region that begins at or after `from`.
 void hide_from(ThreadState* state, TempRegion& region, std::uintptr_t from) {
-  if (!is_watched()) {
+  if (!checks::is_watched()) {
     return;
   }
   while (state->blocks.count() != 0 && state->blocks.newest().begin >= from) {
     end_watched_block(state->blocks.newest());
     state->blocks.cut(state->blocks.count() - 1);
   }
-  hide(pointer_to(from), region.next() - from);
+  checks::hide(pointer_to(from), region.next() - from);
 }
 
 unsigned bucket_of(std::size_t peak) {
@@ -318,6 +318,15 @@ void ensure_region(ThreadState* state) {
 
 }  // namespace
 
+void touch_ahead(std::uintptr_t begin, std::uintptr_t end) {
+  constexpr std::uintptr_t most = std::uintptr_t{32} << 10;
+  const std::uintptr_t page = base::page_size();
+  end = std::min(end, begin + most);
+  for (std::uintptr_t at = begin; at < end && !checks::is_watched(); at = (at / page + 1) * page) {
+    *reinterpret_cast<volatile char*>(at) = 0;  // NOLINT: it was a pointer
+  }
+}
+
 void prepare_temp(ThreadState* state) {
   ensure_region(state);
   const TempRegion& region = region_of(state);
@@ -371,7 +380,7 @@ bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_
       region.last = address;
       return true;
     }
-    return bytes <= old_bytes && !is_watched();
+    return bytes <= old_bytes && !checks::is_watched();
   }
   return false;
 }
@@ -397,7 +406,7 @@ void by_temp_deallocate_slow(void* block) noexcept {
     return;
   }
   ThreadState* const state = this_thread;
-  if (state != nullptr && is_watched()) {
+  if (state != nullptr && checks::is_watched()) {
     TempRegion& region = state->watched_temp;
     if (address_of(block) - region.begin < region.bytes) {
       free_watched(state, region, block);

@@ -25,6 +25,9 @@ void prepare_temp(ThreadState* state);
 /// Whether the calling thread allocated nothing in this frame.
 bool is_frame_empty(ThreadState* state);
 
+/// Has the system provide up to 32 KiB of memory that holds no block yet; none in a watched process, which hides it.
+void touch_ahead(std::uintptr_t begin, std::uintptr_t end);
+
 /// A block that does not fit the region of `state`: from temp job, and counted. nullptr with errno ENOMEM.
 void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment);
 

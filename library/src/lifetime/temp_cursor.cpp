@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "checks/watched.hpp"
 #include "lifetime/temp.hpp"
-#include "lifetime/watched.hpp"
 
 namespace blockyard::lifetime {
 namespace {
@@ -33,7 +33,7 @@ void leave_to_cursor(ThreadState* state, TempRegion& region, std::uintptr_t piec
 
 std::size_t by_temp_cursor_open() noexcept {
   ThreadState* const state = ensure_thread();
-  if (state == nullptr || is_watched()) {
+  if (state == nullptr || checks::is_watched()) {
     return 0;
   }
   return state->open_cursors += 1;

@@ -9,9 +9,10 @@
 #include <new>
 
 #include "base/bits.hpp"
-#include "heap/fault.hpp"
+#include "checks/report.hpp"
+#include "checks/watched.hpp"
 #include "lifetime/leaks.hpp"
-#include "lifetime/watched.hpp"
+#include "lifetime/temp.hpp"
 
 namespace blockyard::lifetime {
 namespace {
@@ -50,10 +51,10 @@ inline std::uintptr_t bump(JobCursor& cursor, std::size_t front, std::size_t byt
 }
 
 void reuse(JobCursor& cursor, Chunk* chunk) {
-  check_untouched(chunk + 1, chunk_bytes - sizeof(Chunk));
+  checks::check_untouched(chunk + 1, chunk_bytes - sizeof(Chunk));
   chunk->count.reset();
   set_chunk(cursor, chunk);
-  hide(chunk + 1, chunk_bytes - sizeof(Chunk));
+  checks::hide(chunk + 1, chunk_bytes - sizeof(Chunk));
 }
 
 // Every JobChunk is a Chunk, since only take_chunk() makes them.
@@ -116,11 +117,11 @@ std::uintptr_t take_large(std::size_t front, std::size_t bytes, std::size_t alig
   return base::align_up(start_of(chunk) + front, alignment);
 }
 
-JobCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_job : job_cursor(); }
+JobCursor& cursor_of(ThreadState* state) { return checks::is_watched() ? state->watched_job : job_cursor(); }
 
 // The address of a block without its header; 0 with errno ENOMEM on failure.
 std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) {
-  const std::size_t front = is_watched() ? watched_front : header_bytes;
+  const std::size_t front = checks::is_watched() ? watched_front : header_bytes;
   const std::size_t bytes = size + (size == 0);
   const std::size_t aligned = effective(alignment);
   std::uintptr_t begin = 0;
@@ -136,12 +137,12 @@ std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) 
     errno = ENOMEM;
     return 0;
   }
-  if (is_watched()) {
+  if (checks::is_watched()) {
     auto* const whole = reinterpret_cast<std::byte*>(begin - front);
-    check_untouched(whole, front + bytes);
-    show_fresh(whole, front + bytes);
+    checks::check_untouched(whole, front + bytes);
+    checks::show_fresh(whole, front + bytes);
     std::memcpy(whole, &bytes, sizeof bytes);  // at any alignment
-    announce_allocated(whole + front, size, alignment);
+    checks::announce_allocated(whole + front, size, alignment);
   }
   return begin;
 }
@@ -169,7 +170,7 @@ std::size_t watched_size(void* block) {
   const Chunk* const chunk = chunk_of(block);
   const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(chunk) + (chunk_bytes << chunk->order);
   if (bytes > end - reinterpret_cast<std::uintptr_t>(block)) {
-    heap::report_fault("overrun (the bytes before a temp job block were overwritten)", block);
+    checks::report_fault("overrun (the bytes before a temp job block were overwritten)", block);
   }
   return bytes;
 }
@@ -177,14 +178,14 @@ std::size_t watched_size(void* block) {
 // The uncommon cases of a free, after its header was checked.
 void release_slow(void* block) {
   header_of(block)->kind = BlockKind::freed;
-  if (!is_watched()) {
+  if (!checks::is_watched()) {
     release(job_cursor(), block);
     return;
   }
-  announce_freed(block);
+  checks::announce_freed(block);
   // Hides its header too, so that the chunk is as hide() left it when it is used again.
-  const std::size_t front = fills_hidden() ? watched_front : 0;
-  hide(static_cast<std::byte*>(block) - front, front + watched_size(block));
+  const std::size_t front = checks::fill_hidden() ? watched_front : 0;
+  checks::hide(static_cast<std::byte*>(block) - front, front + watched_size(block));
   JobCursor none;
   release(this_thread != nullptr ? this_thread->watched_job : none, block);
 }
@@ -203,7 +204,7 @@ void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcep
   if (begin == 0) {
     return nullptr;
   }
-  if (!follow && !is_watched()) {
+  if (!follow && !checks::is_watched()) {
     return label(begin, BlockKind::live, 0);
   }
   const std::uint32_t record =
@@ -218,10 +219,10 @@ void by_temp_job_deallocate_slow(void* block) noexcept {
       forget_block(header->number);
     }
   } else if (header->kind != BlockKind::live) {
-    heap::report_fault(header->kind == BlockKind::freed || header->kind == BlockKind::hidden
-                           ? "double free of a temp job block"
-                           : "deallocate of no temp job block",
-                       block);
+    checks::report_fault(header->kind == BlockKind::freed || header->kind == BlockKind::hidden
+                             ? "double free of a temp job block"
+                             : "deallocate of no temp job block",
+                         block);
   }
   release_slow(block);
 }
@@ -257,8 +258,8 @@ void drop_padding(const void* block, std::size_t size) {
 void prepare_job(ThreadState* state) {
   JobCursor& cursor = cursor_of(state);
   // Where every call takes the slow path, nothing is gained.
-  if (!is_watched() && !thread_has_left() && leak_mode() == BY_LEAKS_OFF &&
-      (cursor.chunk != nullptr || refill(cursor))) {
+  const bool wanted = !checks::is_watched() && !thread_has_left() && leak_mode() == BY_LEAKS_OFF;
+  if (wanted && (cursor.chunk != nullptr || refill(cursor))) {
     touch_ahead(cursor.next, cursor.end);
   }
 }

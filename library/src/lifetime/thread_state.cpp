@@ -8,10 +8,10 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
-#include "base/process.hpp"
 #include "lifetime/leaks.hpp"
 #include "lifetime/temp.hpp"
 #include "lifetime/temp_job.hpp"
+#include "threads/registry.hpp"
 
 namespace blockyard::lifetime {
 
@@ -21,13 +21,9 @@ constinit base::Mutex rare_lock;
 
 namespace {
 
-constinit ThreadState* parked = nullptr;
-constinit ThreadState* late = nullptr;
-constinit thread_local bool has_left __attribute__((tls_model("initial-exec"))) = false;
-constinit std::atomic<ThreadState*> known{nullptr};
+constinit threads::Registry<ThreadState> registry;
 constinit by_temp_statistics ended{};
 constinit std::uint32_t last_number = 0;
-constinit base::ThreadExit thread_exit;
 
 // `figures` has the members of by_temp_statistics.
 template <class Figures>
@@ -62,15 +58,14 @@ void count_ended(ThreadState* state) {
   state->number = 0;
 }
 
-// Its thread has another number than the parent's.
 void become_child_alone() {
-  late = nullptr;
+  registry.forget_late();
   forget_leaks_in_child();
 }
 
 // The states of the parent's other threads stay as they are and are not used again, since this thread may read them.
 void become_child() {
-  for (ThreadState* state = known.load(std::memory_order_relaxed); state != nullptr; state = state->next_known) {
+  for (ThreadState* state = registry.known(); state != nullptr; state = state->next_known) {
     if (state != this_thread && state->number != 0) {
       count_ended(state);
     }
@@ -92,43 +87,13 @@ void put_away(ThreadState* state) {
   state->watched_temp = {};
 }
 
-// Destructors of other keys may run in the last round that the system has for them, after ours, and take a state again:
-// no call tells of that. Looks at a few such states, the newest first. The caller holds rare_lock.
-ThreadState* take_lost() {
-  constexpr unsigned most_looked_at = 8;
-  ThreadState** place = &late;
-  for (unsigned looked_at = 0; *place != nullptr && looked_at < most_looked_at; ++looked_at) {
-    ThreadState* const state = *place;
-    if (base::thread_has_ended(state->late_thread)) {
-      *place = state->next_parked;
-      state->late_thread = 0;
-      count_ended(state);
-      return state;
-    }
-    place = &state->next_parked;
-  }
-  return nullptr;
-}
-
 void leave_thread(void* value) {
   auto* const state = static_cast<ThreadState*>(value);
   put_away(state);
   this_thread = nullptr;
-  has_left = true;
   const std::lock_guard lock(rare_lock);
-  if (state->late_thread != 0) {
-    ThreadState** place = &late;
-    while (*place != nullptr && *place != state) {
-      place = &(*place)->next_parked;
-    }
-    if (*place != nullptr) {  // else it comes of before a fork
-      *place = state->next_parked;
-    }
-    state->late_thread = 0;
-  }
   count_ended(state);
-  state->next_parked = parked;
-  parked = state;
+  registry.park(state);
 }
 
 // Before main, where it costs nobody a frame.
@@ -146,41 +111,31 @@ void guard_forks() {
 
 ThreadState* enter_thread() {
   guard_forks();
-  ThreadState* state = nullptr;
-  ThreadState* lost = nullptr;
+  threads::Registry<ThreadState>::Taken taken{};
   {
     const std::lock_guard lock(rare_lock);
-    thread_exit.open(leave_thread);
-    lost = take_lost();
-    if (lost != nullptr) {
-      state = lost;
-    } else if (parked != nullptr) {
-      state = parked;
-      parked = state->next_parked;
-    } else if (void* const memory = base::reserve_pages(sizeof(ThreadState)); memory != nullptr) {
-      state = new (memory) ThreadState;
-      state->next_known = known.load(std::memory_order_relaxed);
-      known.store(state, std::memory_order_release);
-    } else {
+    taken = registry.take(leave_thread, [] {
+      void* const memory = base::reserve_pages(sizeof(ThreadState));
+      return memory != nullptr ? new (memory) ThreadState : nullptr;
+    });
+    if (taken.state == nullptr) {
       return nullptr;
     }
-    state->number = ++last_number;
-    state->frame = (std::uint64_t{last_number} << 40) + 1;
+    if (taken.was_lost) {
+      count_ended(taken.state);
+    }
+    taken.state->number = ++last_number;
+    taken.state->frame = (std::uint64_t{last_number} << 40) + 1;
   }
-  if (lost != nullptr) {
-    put_away(lost);
+  if (taken.was_lost) {
+    put_away(taken.state);
   }
-  this_thread = state;
-  if (!thread_exit.set(state) || has_left) {
-    const std::lock_guard lock(rare_lock);
-    state->late_thread = base::thread_id();
-    state->next_parked = late;
-    late = state;
-  }
-  return state;
+  this_thread = taken.state;
+  registry.enter(taken.state, rare_lock);
+  return taken.state;
 }
 
-bool thread_has_left() { return has_left; }
+bool thread_has_left() { return registry.has_left(); }
 
 ThreadState* ensure_thread(std::size_t alignment) {
   if (!is_valid_alignment(alignment)) {
@@ -194,7 +149,7 @@ ThreadState* ensure_thread(std::size_t alignment) {
   return state;
 }
 
-ThreadState* known_threads() { return known.load(std::memory_order_acquire); }
+ThreadState* known_threads() { return registry.known(); }
 
 void add_figures(by_temp_statistics& total, const TempFigures& figures) { add(total, figures); }
 

@@ -16,6 +16,7 @@
 #include "blockyard/temp.hpp"
 #include "blockyard/temp_job.hpp"
 #include "lifetime/chunk_store.hpp"
+#include "threads/registry.hpp"
 
 namespace blockyard::lifetime {
 
@@ -94,7 +95,7 @@ struct TempFigures {
   Relaxed<std::uint64_t> grown;
 };
 
-struct ThreadState {
+struct ThreadState : threads::Registered<ThreadState> {
   std::byte* region = nullptr;
   std::size_t reserved = 0;              ///< bytes of address space at `region`
   std::size_t region_bytes = 0;          ///< bytes of it in use
@@ -112,10 +113,7 @@ struct ThreadState {
   JobCursor watched_job{};               ///< likewise, of job_cursor()
   TempFigures figures;
 
-  Relaxed<std::uint32_t> number;       ///< of the thread, counted from 1; 0: no thread has this state
-  ThreadState* next_parked = nullptr;  ///< or, of a late thread's, the next of such
-  ThreadState* next_known = nullptr;   ///< links all states ever made
-  int late_thread = 0;                 ///< the kernel's number of a thread whose end may come unnoticed; 0: of no such
+  Relaxed<std::uint32_t> number;  ///< of the thread, counted from 1; 0: no thread has this state
 };
 
 /// The calling thread's; nullptr before it allocates.

@@ -27,6 +27,11 @@ BY_SHOWN void where_it_is_misused(void* block) {
   by_free(block);
   asm volatile("");
 }
+// Named as functions of the library are.
+BY_SHOWN void by_age(void* block) {
+  by_free(block);
+  asm volatile("");
+}
 
 namespace {
 
@@ -53,13 +58,24 @@ TEST_F(CheckedHeapDeathTest, a_second_free_is_reported_with_all_three_stacks) {
           where_it_is_misused(block);
         },
         "free of a block that was freed already.*where_it_is_misused.*allocated by.*where_it_is_allocated"
-        ".*freed before.*where_it_is_freed");
+        ".*freed by.*where_it_is_freed");
   }
 }
 
 TEST_F(CheckedHeapDeathTest, a_foreign_free_is_reported_with_the_stack_that_did_it) {
   static long foreign[4];
   EXPECT_DEATH(where_it_is_misused(foreign), "free of a pointer that this heap never handed out.*where_it_is_misused");
+}
+
+TEST_F(CheckedHeapDeathTest, stacks_begin_with_the_programs_own_function_whatever_its_name) {
+  EXPECT_DEATH(
+      {
+        void* const block = where_it_is_allocated(24);
+        where_it_is_freed(block);
+        by_age(block);
+      },
+      "by thread [0-9]+, at\n    by_age.*allocated by thread [0-9]+, at\n    where_it_is_allocated"
+      ".*freed by thread [0-9]+, at\n    where_it_is_freed");
 }
 
 TEST_F(CheckedHeapDeathTest, a_free_of_memory_of_the_heap_that_is_no_block_is_reported) {
@@ -209,8 +225,8 @@ TEST(CheckedHeap, fresh_and_freed_blocks_are_filled_with_poison) {
   EXPECT_EQ(block[0], 0xCD);
   EXPECT_EQ(block[299], 0xCD);
   by_free(block);
-  EXPECT_EQ(block[0], 0xDF);
-  EXPECT_EQ(block[299], 0xDF);
+  EXPECT_EQ(block[0], 0xDD);
+  EXPECT_EQ(block[299], 0xDD);
 }
 
 TEST(CheckedHeap, calloc_is_zero_all_the_same) {

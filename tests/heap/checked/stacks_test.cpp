@@ -1,18 +1,18 @@
 // The checked heap's table of stacks, where several threads come with the same new stack at once. With a delay at every
 // atomic operation, and under ThreadSanitizer.
-#include "heap/checked/stacks.hpp"
+#include "checks/stacks.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <barrier>
 #include <cstdint>
-#include <cstring>
 #include <thread>
+#include <vector>
 
 namespace {
 
-using namespace blockyard::heap::checked;
+using namespace blockyard::checks;
 
 constexpr unsigned turns = 10;
 
@@ -25,26 +25,22 @@ template <bool one>
   return stack;
 }
 [[gnu::always_inline]] inline std::uint32_t go(unsigned path, unsigned left) {
-  return left == 0 ? take_stack() : ((path & 1) != 0 ? turn<true> : turn<false>)(path >> 1, left - 1);
+  return left == 0 ? keep_stack() : ((path & 1) != 0 ? turn<true> : turn<false>)(path >> 1, left - 1);
 }
 
 TEST(StacksOfTheCheckedHeap, a_thread_that_meets_anothers_new_stack_finds_all_its_frames) {
   start_stacks();
+  start_stack_table();
   constexpr unsigned threads = 3;
   constexpr unsigned paths = 1u << turns;
-  struct Found {
-    std::size_t count = 0;
-    void* frames[stack_depth] = {};
-  };
-  std::array<std::array<Found, paths>, threads> found;
+  std::vector<std::array<Stack, paths>> found(threads);
   std::barrier<> next(threads);
   std::array<std::thread, threads> workers;
   for (unsigned worker = 0; worker < threads; ++worker) {
     workers[worker] = std::thread([&, worker] {
       for (unsigned path = 0; path < paths; ++path) {
         next.arrive_and_wait();
-        Found& its = found[worker][path];
-        its.count = read_stack(go(path, turns), its.frames);
+        found[worker][path] = kept_stack(go(path, turns));
       }
     });
   }
@@ -52,12 +48,12 @@ TEST(StacksOfTheCheckedHeap, a_thread_that_meets_anothers_new_stack_finds_all_it
     worker.join();
   }
   for (unsigned path = 0; path < paths; ++path) {
-    ASSERT_GT(found[0][path].count, turns);
+    ASSERT_NE(found[0][path][turns], nullptr);
     for (unsigned worker = 1; worker < threads; ++worker) {
-      EXPECT_EQ(std::memcmp(found[0][path].frames, found[worker][path].frames, sizeof found[0][path].frames), 0);
+      EXPECT_EQ(found[0][path], found[worker][path]);
     }
     if (path > 0) {
-      EXPECT_NE(std::memcmp(found[0][path].frames, found[0][path - 1].frames, sizeof found[0][path].frames), 0);
+      EXPECT_NE(found[0][path], found[0][path - 1]);
     }
   }
 }

@@ -125,7 +125,7 @@ int main() {
         by_age(block);
         by_age(hidden(block));
       },
-      {", at\n  by_age"});
+      {", at\n    by_age"});
   require_report([] { std::free(hidden(block_at(true)) + 16); }, {"the middle of a block", bytes});
   require_report([] { static_cast<void>(hidden(std::realloc(hidden(block_at(true)) + 16, 10))); },
                  {"the middle of a block", bytes});

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "checks/report.hpp"
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
-#include "heap/fault.hpp"
 #include "heap/front/empty_blocks.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/slabs.hpp"
@@ -23,6 +23,7 @@
 #include "pages/injected_failure.hpp"
 
 using namespace blockyard::heap;
+namespace checks = blockyard::checks;
 
 namespace {
 
@@ -134,7 +135,7 @@ void* allocate(std::size_t size);
       give_empty_block(block);
       return;
     }
-    report_fault("free of a pointer that this heap never handed out", block);
+    checks::report_fault("free of a pointer that this heap never handed out", block);
   }
   if (!region.contains_aligned(block)) {
     report_inside(block);
@@ -171,7 +172,7 @@ std::size_t usable(const void* block) {
     if (is_live_empty_block(block)) {
       return 0;
     }
-    report_fault("size asked of a pointer that this heap never handed out", block);
+    checks::report_fault("size asked of a pointer that this heap never handed out", block);
   }
   const std::size_t slice = region.slice_of(block);
   if (const Owner owner = region.owner_of(slice); owner.heap() != 0) {
@@ -179,15 +180,15 @@ std::size_t usable(const void* block) {
     const auto distance =
         static_cast<std::uint32_t>(static_cast<const char*>(block) - region.slice_address(slice - owner.back()));
     if (check_begin && !is_multiple(distance, class_inverse(size_class))) {
-      report_fault("size asked of a pointer into the middle of a block", block);
+      checks::report_fault("size asked of a pointer into the middle of a block", block);
     }
     if (check_last_freed && thread_heap->newest(CacheSlot::of_class(size_class)) == block) {
-      report_fault("size asked of a block that was freed already", block);
+      checks::report_fault("size asked of a block that was freed already", block);
     }
     return class_bytes(size_class);
   }
   if (!is_live_run(block)) {
-    report_fault("size asked of a pointer that is no live block", block);
+    checks::report_fault("size asked of a pointer that is no live block", block);
   }
   return run_bytes(block);
 }

@@ -4,14 +4,15 @@
 
 #include "base/pages.hpp"
 #include "base/process.hpp"
+#include "base/say.hpp"
 #include "base/threads.hpp"
+#include "checks/report.hpp"
+#include "checks/sampler.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
-#include "heap/fault.hpp"
 #include "heap/front/free_links.hpp"
 #include "heap/front/heap_contents.hpp"
 #include "heap/guard/guard.hpp"
-#include "heap/guard/sampled.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
@@ -71,7 +72,7 @@ void after_fork_in_child() {
     return;
   }
   if (initialise() && settings.guard) {
-    guard::start_trap();
+    checks::start_trap();
   }
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   allow_background_thread();
@@ -83,10 +84,10 @@ void after_fork_in_child() {
     guard::check_quarantine();
   }
   if (const void* const block = check_last_freed ? freed_twice(thread_heap) : nullptr; block != nullptr) {
-    report_fault("this block was freed twice before the program ended", block);
+    checks::report_fault("this block was freed twice before the program ended", block);
   }
   if (const void* const block = check_begin ? never_handed_out(thread_heap) : nullptr; block != nullptr) {
-    report_fault("a pointer that this heap never handed out was freed before the program ended", block);
+    checks::report_fault("a pointer that this heap never handed out was freed before the program ended", block);
   }
   if (const void* const block = written_after_free(thread_heap); block != nullptr) {
     report_written_after_free(block);
@@ -109,7 +110,7 @@ bool initialise() {
     const bool done = reserve_region(small) && process_heaps.reserve(on_thread_exit);
     if (done && settings.guard && !guard::start()) {
       settings.guard = false;
-      say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
+      base::say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
     }
     if (done) {
       if (small) {

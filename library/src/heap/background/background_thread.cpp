@@ -4,9 +4,9 @@
 #include "base/pages.hpp"
 #include "base/process.hpp"
 #include "base/threads.hpp"
+#include "checks/report.hpp"
 #include "heap/background/maintenance.hpp"
 #include "heap/background/round_interval.hpp"
-#include "heap/fault.hpp"
 #include "heap/front/thread_heap.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
@@ -29,7 +29,7 @@ constinit thread_local std::uint32_t calls __attribute__((tls_model("initial-exe
 
 void run() {
   thread_heap = heap_behind_guard = &empty_heap;
-  says_no_stack = true;
+  checks::says_no_stack = true;
   RoundInterval interval;
   while (settings.janitor != 0 && !told_to_end.load(std::memory_order_relaxed)) {
     const std::uint64_t period = settings.period_us * 1000;
@@ -60,7 +60,7 @@ bool start_thread() {
   due_from.store(0, std::memory_order_relaxed);
   told_to_end.store(false, std::memory_order_relaxed);
   // Where the system refuses, tried again the next time that the reserve runs low.
-  const bool started = thread.start(run, "by-janitor", {&thread_heap, &heap_behind_guard, &says_no_stack});
+  const bool started = thread.start(run, "by-janitor", {&thread_heap, &heap_behind_guard, &checks::says_no_stack});
   background.move_on(Phase::starting, started ? Phase::running : Phase::absent);
   return true;
 }

@@ -12,26 +12,23 @@
 
 #include "base/pages.hpp"
 #include "base/process.hpp"
+#include "base/say.hpp"
 #include "base/threads.hpp"
 #include "blockyard/heap.h"
+#include "checks/poison.hpp"
+#include "checks/report.hpp"
+#include "checks/stacks.hpp"
 #include "heap/api/start.hpp"
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
 #include "heap/checked/quarantine.hpp"
-#include "heap/checked/report.hpp"
-#include "heap/checked/stacks.hpp"
 #include "heap/checked/trap.hpp"
-#include "heap/fault.hpp"
 #include "heap/front/thread_heap.hpp"
 #include "heap/pages/heap_region.hpp"
 #include "pages/injected_failure.hpp"
 
 namespace blockyard::heap::checked {
 namespace {
-
-constexpr unsigned char fresh_poison = 0xCD;
-constexpr unsigned char tail_poison = 0xFA;
-constexpr unsigned char freed_poison = 0xDF;
 
 // A block without a guard page has at least this much poison behind it.
 constexpr std::size_t tail_bytes = 16;
@@ -54,7 +51,7 @@ bool ready() {
   }
   if (seen == 0 && state.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
     if (!initialise() || !start_blocks()) {
-      say("blockyard: the checked heap has no address space for its tables\n");
+      base::say("blockyard: the checked heap has no address space for its tables\n");
       std::abort();
     }
     if (const char* const wanted = base::environment("BLOCKYARD_HEAP_GUARD_SAMPLE");
@@ -96,20 +93,16 @@ Extent extent_of(unsigned char* block, const Record& record) {
   return {plain, record.guarded != 0 ? all - base::page_size() : all};
 }
 
-bool is_filled(const unsigned char* from, const unsigned char* to, unsigned char value) {
-  return std::all_of(from, to, [=](unsigned char byte) { return byte == value; });
-}
-
 // Bytes of poison checked before and behind a block: all that a small block has, and up to a page.
 const char* damage(unsigned char* block, const Record& record) {
   const Extent extent = extent_of(block, record);
   const unsigned char* const end = block + record.size;
   const unsigned char* const last = extent.plain + extent.room;
-  if (!is_filled(end, std::min(last, end + base::page_size()), tail_poison)) {
+  if (!checks::is_filled(end, std::min(last, end + base::page_size()), checks::around_byte)) {
     return "something was written behind the end of a block";
   }
   const std::size_t before = std::min<std::size_t>(record.lead, base::page_size());
-  if (!is_filled(block - before, block, tail_poison)) {
+  if (!checks::is_filled(block - before, block, checks::around_byte)) {
     return "something was written before the beginning of a block";
   }
   return nullptr;
@@ -125,8 +118,8 @@ unsigned char* allocate_guarded(std::size_t alignment, std::size_t size, Record*
   }
   const std::size_t lead = (pages - size) & ~(alignment - 1);
   unsigned char* const block = plain + lead;
-  std::memset(block - std::min(lead, page), tail_poison, std::min(lead, page));
-  std::memset(block + size, tail_poison, pages - lead - size);
+  std::memset(block - std::min(lead, page), checks::around_byte, std::min(lead, page));
+  std::memset(block + size, checks::around_byte, pages - lead - size);
   known->lead = static_cast<std::uint32_t>(lead);
   known->guarded = 1;
   if (access_fails() || !base::protect_pages(plain + pages, page)) {
@@ -144,7 +137,7 @@ unsigned char* allocate_unguarded(ThreadHeap* arena, std::size_t alignment, std:
                        : by_plain_arena_aligned_alloc(reinterpret_cast<by_arena*>(arena), alignment, bytes));
   if (block != nullptr) {
     const std::size_t room = by_plain_usable_size(block);
-    std::memset(block + size, tail_poison, std::min(room - size, base::page_size()));
+    std::memset(block + size, checks::around_byte, std::min(room - size, base::page_size()));
   }
   return block;
 }
@@ -178,10 +171,10 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* are
   }
   const int saved = errno;
   known.size = size;
-  known.allocated_at = take_stack();
+  known.allocated_at = checks::keep_stack();
   known.allocated_by = static_cast<std::uint32_t>(base::thread_id());
   known.arena = arena == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(arena->index);
-  std::memset(block, fresh_poison, std::min(size, most_poisoned));
+  std::memset(block, checks::fresh_byte, std::min(size, most_poisoned));
   write_record(block, known);
   mark_live(block);
   errno = saved;
@@ -228,8 +221,7 @@ bool is_live_block(const void* pointer) {
 }
 
 // A block whose time in quarantine is over goes back to the plain heap. False where the system refuses to make its
-// pages accessible, as it may when the process has as many mappings as it can: then the block stays in quarantine, and
-// where that is full its pages are nobody's for good, as those of at most most_guarded blocks.
+// pages accessible, as it may when the process has as many mappings as it can: then the block stays in quarantine.
 bool release(const Waiting& waiting) {
   if (waiting.guarded_bytes != 0) {
     if (access_fails() || !base::commit_pages(waiting.plain, waiting.guarded_bytes)) {
@@ -239,7 +231,7 @@ bool release(const Waiting& waiting) {
     guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
   }
   if (waiting.poisoned &&
-      !is_filled(waiting.block, waiting.block + std::min(waiting.size, most_poisoned), freed_poison)) {
+      !checks::is_filled(waiting.block, waiting.block + std::min(waiting.size, most_poisoned), checks::freed_byte)) {
     report("something was written to a block after it was freed", waiting.block, &record_of(waiting.block));
   }
   by_plain_free(waiting.plain);
@@ -263,7 +255,7 @@ void deallocate(void* pointer, const char* doing) {
   }
   const Extent extent = extent_of(block, known);
   // Before the block is no longer live, so that a second free finds both; of two that race one finds the other's.
-  const std::uint32_t stack = take_stack();
+  const std::uint32_t stack = checks::keep_stack();
   if (!mark_freed(block)) {
     report_not_live(doing, pointer);
   }
@@ -277,7 +269,7 @@ void deallocate(void* pointer, const char* doing) {
     waiting.poisoned = !taken_away && base::commit_pages(extent.plain, extent.room);
   }
   if (waiting.poisoned) {
-    std::memset(block, freed_poison, std::min(known.size, most_poisoned));
+    std::memset(block, checks::freed_byte, std::min(known.size, most_poisoned));
   }
   Waiting old = enter_quarantine(waiting);
   while (old.plain != nullptr && release(old)) {
@@ -321,7 +313,7 @@ void destroy(by_arena* heap) {
       [](const void* block, void* context) {
         if (arena_of(block) == static_cast<ThreadHeap*>(context)->index) {
           Record& record = record_of(block);
-          record.freed_at = take_stack();
+          record.freed_at = checks::keep_stack();
           record.freed_by = static_cast<std::uint32_t>(base::thread_id());
           mark_freed(block);
         }
@@ -348,7 +340,11 @@ const char* check() {
 
 [[gnu::constructor]] void start() {
   ready();
-  start_stacks();
+  if (const char* const wanted = base::environment("BLOCKYARD_HEAP_STACKS");
+      wanted == nullptr || std::strcmp(wanted, "0") != 0) {
+    checks::start_stacks();
+    checks::start_stack_table();
+  }
   start_trap();
   base::around_fork(lock_quarantine, unlock_quarantine, unlock_quarantine_in_child);
 }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/pages.hpp"
+#include "checks/report.hpp"
 #include "heap/pages/heap_region.hpp"
 
 namespace blockyard::heap::checked {
@@ -76,6 +77,17 @@ const void* live_before(const void* pointer) {
     bits = live[--word].load(std::memory_order_acquire);
   }
   return address_of(word * 64 + static_cast<std::size_t>(std::bit_width(bits)) - 1);
+}
+
+void report(const char* what, const void* pointer, const Record* record) {
+  if (record == nullptr) {
+    checks::report_fault(what, pointer);
+  }
+  const checks::Known known{address_of(static_cast<std::size_t>(record - records)),
+                            record->size,
+                            {record->allocated_by, checks::kept_stack(record->allocated_at)},
+                            {record->freed_by, checks::kept_stack(record->freed_at)}};
+  checks::report_fault(what, pointer, &known);
 }
 
 void for_each_live(void (*visit)(const void* block, void* context), void* context) {

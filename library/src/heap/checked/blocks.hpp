@@ -43,6 +43,9 @@ bool is_live(const void* pointer);
 /// The live block that begins at or nearest before `pointer`; null when there is none within a gibibyte.
 const void* live_before(const void* pointer);
 
+/// checks::report_fault with what `record` (may be null) knows of its block.
+[[noreturn]] void report(const char* what, const void* pointer, const Record* record);
+
 /// Calls visit(block) for every live block, in the order of addresses. O(memory ever used / 1024).
 void for_each_live(void (*visit)(const void* block, void* context), void* context);
 

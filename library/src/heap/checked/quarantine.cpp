@@ -1,67 +1,57 @@
 #include "heap/checked/quarantine.hpp"
 
-#include <array>
 #include <atomic>
 #include <mutex>
 
 #include "base/pages.hpp"
 #include "base/threads.hpp"
+#include "checks/quarantine.hpp"
 
 namespace blockyard::heap::checked {
 namespace {
 
 constinit base::Mutex quarantine_lock;
-// Room for as many as had to stay. Between calls one place is empty, so that the next block to enter has it.
-constinit std::array<Waiting, 2 * most_waiting> ring{};
-constinit std::size_t ring_first = 0;
-constinit std::size_t ring_count = 0;
-constinit std::size_t ring_bytes = 0;
+constinit checks::Quarantine<Waiting> quarantine;
+constinit std::size_t waiting_bytes = 0;
 constinit std::atomic<int> leaving{0};  // blocks of arenas on the way back to them; raised under the lock
 
-void add(const Waiting& block) {
-  ring[(ring_first + ring_count) % ring.size()] = block;
-  ++ring_count;
-  ring_bytes += block.size;
+bool add(const Waiting& block) {
+  waiting_bytes += block.size;
+  return quarantine.push(block);
 }
 
-Waiting take_oldest() {
-  const Waiting taken = ring[ring_first];
-  ring_first = (ring_first + 1) % ring.size();
-  --ring_count;
-  ring_bytes -= taken.size;
-  if (taken.of_arena) {
+Waiting take_out(const Waiting& block) {
+  waiting_bytes -= block.size;
+  if (block.of_arena) {
     leaving.fetch_add(1, std::memory_order_relaxed);
   }
-  return taken;
+  return block;
 }
 
 }  // namespace
 
 Waiting enter_quarantine(const Waiting& block) {
   const std::lock_guard hold(quarantine_lock);
-  if (block.plain != nullptr) {
-    add(block);
+  if (block.plain != nullptr && !add(block)) {
+    return take_out(block);
   }
-  return ring_count > most_waiting || ring_bytes > most_waiting_bytes ? take_oldest() : Waiting{};
+  const bool too_many = quarantine.count() > most_waiting || waiting_bytes > most_waiting_bytes;
+  return too_many ? take_out(quarantine.pop()) : Waiting{};
 }
 
 Waiting leave_quarantine() {
   const std::lock_guard hold(quarantine_lock);
-  return ring_count > 0 ? take_oldest() : Waiting{};
+  return quarantine.count() > 0 ? take_out(quarantine.pop()) : Waiting{};
 }
 
 std::size_t blocks_in_quarantine() {
   const std::lock_guard hold(quarantine_lock);
-  return ring_count;
+  return quarantine.count();
 }
 
-bool stay_in_quarantine(const Waiting& block) {
+void stay_in_quarantine(const Waiting& block) {
   const std::lock_guard hold(quarantine_lock);
-  if (ring_count + 1 >= ring.size()) {
-    return false;
-  }
   add(block);
-  return true;
 }
 
 void has_left_quarantine(const Waiting& block) {

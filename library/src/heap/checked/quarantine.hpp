@@ -1,5 +1,4 @@
-// Freed blocks that wait before they may be handed out again, so that a use after the free meets poison or a page that
-// nobody may touch, and not somebody else's block.
+// The quarantine of the checked heap, one for all threads (checks/quarantine.hpp).
 #pragma once
 
 #include <cstddef>
@@ -30,8 +29,8 @@ Waiting leave_quarantine();
 std::size_t blocks_in_quarantine();
 
 /// Takes a block that has just left in once more, as the newest: the system refused to make its pages accessible. No
-/// block of an arena. False when there is no room.
-bool stay_in_quarantine(const Waiting& block);
+/// block of an arena. Where memory is exhausted its pages are nobody's for good.
+void stay_in_quarantine(const Waiting& block);
 
 /// To be called with every block that one of these returned, once it is back in its heap.
 void has_left_quarantine(const Waiting& block);

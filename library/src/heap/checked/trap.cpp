@@ -5,7 +5,6 @@
 #include "base/process.hpp"
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
-#include "heap/checked/report.hpp"
 #include "heap/pages/heap_region.hpp"
 
 namespace blockyard::heap::checked {

@@ -3,7 +3,7 @@
 // apart from them is the layout itself and can't be left out.
 #pragma once
 
-#include "heap/fault.hpp"
+#include "checks/report.hpp"
 
 #ifndef BLOCKYARD_HEAP_SOFT
 #define BLOCKYARD_HEAP_SOFT 0
@@ -24,13 +24,13 @@ inline constexpr bool check_range = (BLOCKYARD_HEAP_SOFT & 8) == 0;
 inline constexpr bool check_begin = (BLOCKYARD_HEAP_SOFT & 16) == 0;
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void report_freed_twice(const void* block) {
-  report_fault("free of a block that was freed already", block);
+  checks::report_fault("free of a block that was freed already", block);
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void report_written_after_free(const void* block) {
-  report_fault("something was written to a block after it was freed, or it was freed twice", block);
+  checks::report_fault("something was written to a block after it was freed, or it was freed twice", block);
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void report_inside(const void* pointer) {
-  report_fault("free of a pointer into the middle of a block", pointer);
+  checks::report_fault("free of a pointer into the middle of a block", pointer);
 }
 
 }  // namespace blockyard::heap

@@ -6,7 +6,7 @@
 #include "base/bound.hpp"
 #include "base/index_list.hpp"
 #include "base/pages.hpp"
-#include "heap/fault.hpp"
+#include "checks/report.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 
@@ -103,7 +103,7 @@ void free_run(void* block) {
   const std::size_t page = region.page_of(block);
   PageTag& tag = region.pages[page];
   if (!is_live_run(block)) {
-    report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
+    checks::report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
   }
   if (!cache_run(thread_heap, block, tag)) {
     give_back_block(static_cast<std::uint32_t>(page));

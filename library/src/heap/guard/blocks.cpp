@@ -6,13 +6,16 @@
 #include <new>
 #include <utility>
 
+#include "checks/poison.hpp"
+#include "checks/quarantine.hpp"
+#include "checks/report.hpp"
+#include "checks/sampler.hpp"
 #include "heap/background/background_thread.hpp"
-#include "heap/fault.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"
 #include "heap/guard/guard.hpp"
-#include "heap/guard/sampled.hpp"
 #include "heap/pages/page_allocator.hpp"
+#include "heap/settings.hpp"
 #include "heap/transfer/remote_frees.hpp"
 
 namespace blockyard::heap::guard {
@@ -24,8 +27,8 @@ namespace {
 constexpr std::size_t canary_bytes = 8;  // a word at the very end of a small block
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 constexpr std::size_t most_words = 4;  // that are poisoned at the beginning of a freed block
-constexpr std::uint64_t fill = 0xFAFAFAFAFAFAFAFA;
-constexpr std::uint64_t poison = 0xDFDFDFDFDFDFDFDF;
+constexpr std::uint64_t fill = checks::around_byte * (~std::uint64_t{0} / 0xFF);
+constexpr std::uint64_t poison = checks::freed_byte * (~std::uint64_t{0} / 0xFF);
 constexpr char written_behind[] = "something was written behind the end of a block";
 
 constinit std::uint64_t canary_key = 0;
@@ -66,18 +69,7 @@ class Place {
   std::uintptr_t word_ = 0;
 };
 
-// The blocks that a thread freed last: the next to come takes the place of the oldest.
-template <std::uint32_t most>
-struct Ring {
-  Place exchange(Place newest) {
-    const std::uint32_t here = next;
-    next = (here + 1) % most;
-    return std::exchange(places[here], newest);
-  }
-
-  std::uint32_t next = 0;
-  std::array<Place, most> places{};
-};
+// The blocks that a thread freed last.
 struct Quarantine {
   // More of them would be found cold when they leave, fewer would miss more.
   static constexpr unsigned largest_small = class_of(2048);
@@ -86,8 +78,8 @@ struct Quarantine {
     return block.size_class <= largest_small ? small.exchange(Place(block)) : larger.exchange(Place(block));
   }
 
-  Ring<64> small;
-  Ring<8> larger;
+  checks::LastOnes<Place, 64> small;
+  checks::LastOnes<Place, 8> larger;
 };
 static_assert(sizeof(Quarantine) <= page_bytes);
 
@@ -243,12 +235,12 @@ struct Poison {
 }
 
 [[noreturn]] void report_touched(const Block& freed) {
-  report_fault("something was written to a block after it was freed", freed.begin);
+  checks::report_fault("something was written to a block after it was freed", freed.begin);
 }
 
 template <std::uint32_t most>
-void check(const Ring<most>& ring) {
-  for (const Place& place : ring.places) {
+void check(const checks::LastOnes<Place, most>& last) {
+  for (const Place& place : last.waiting) {
     if (!place.is_empty() && !is_untouched(place.block())) {
       report_touched(place.block());
     }
@@ -312,7 +304,7 @@ void write_canary_behind(void* block, std::size_t size) {
 std::size_t checked_run_size(const void* block) {
   const std::size_t size = run_bytes(block) - slack_of(block);
   if (!is_filled(static_cast<const char*>(block) + size, static_cast<const char*>(block) + run_bytes(block))) {
-    report_fault(written_behind, block);
+    checks::report_fault(written_behind, block);
   }
   return size;
 }
@@ -333,7 +325,7 @@ bool is_of_arena(const void* run) { return (region.pages[region.page_of(run)].fl
 
 std::size_t run_size(const void* block) {
   if (!is_live_run(block)) {
-    report_fault("size asked of a pointer that is no live block", block);
+    checks::report_fault("size asked of a pointer that is no live block", block);
   }
   return is_of_arena(block) ? run_bytes(block) : checked_run_size(block);
 }
@@ -342,7 +334,7 @@ std::size_t run_size(const void* block) {
 
 bool start() {
   canary_key = (link_key << Canary::told_bits) | Canary::first_byte;
-  return start_sampled();
+  return checks::start_sampler(settings.guard_sample);
 }
 
 void check_quarantine() {
@@ -353,10 +345,10 @@ void check_quarantine() {
 }
 
 void* allocate_cached(std::size_t size, void* (*otherwise)(std::size_t size)) {
-  if (size <= looked_up_limit - canary_bytes && until_sample != 1) [[likely]] {
+  if (size <= looked_up_limit - canary_bytes && checks::until_sample != 1) [[likely]] {
     const CacheSlot slot = CacheSlot::of_size(size + canary_bytes);
     if (void* const block = heap_behind_guard->take_cached(slot); block != nullptr) [[likely]] {
-      --until_sample;
+      --checks::until_sample;
       write_canary({static_cast<char*>(block), slot.size_class(), false}, size);
       return block;
     }
@@ -365,8 +357,8 @@ void* allocate_cached(std::size_t size, void* (*otherwise)(std::size_t size)) {
 }
 
 void* allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
-  if (wants_sample()) [[unlikely]] {
-    if (void* const block = allocate_sampled(size, std::max(alignment, block_alignment)); block != nullptr) {
+  if (checks::wants_sample()) [[unlikely]] {
+    if (void* const block = checks::allocate_sampled(size, std::max(alignment, block_alignment)); block != nullptr) {
       return block;
     }
   }
@@ -383,12 +375,12 @@ void* allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
 }
 
 void deallocate(void* pointer) {
-  if (is_sampled(pointer)) [[unlikely]] {
-    free_sampled(pointer);
+  if (checks::is_sampled(pointer)) [[unlikely]] {
+    checks::free_sampled(pointer);
     return;
   }
   if (!region.contains(pointer)) [[unlikely]] {
-    report_fault("free of a pointer that this heap never handed out", pointer);
+    checks::report_fault("free of a pointer that this heap never handed out", pointer);
   }
   const std::size_t slice = region.slice_of(pointer);
   const Owner owner = region.owner_of(slice);
@@ -398,23 +390,23 @@ void deallocate(void* pointer) {
   }
   const Found found(pointer, slice, owner);
   if (!found.is_block()) [[unlikely]] {
-    report_fault("free of a pointer into the middle of a block", pointer);
+    checks::report_fault("free of a pointer into the middle of a block", pointer);
   }
   const Block block = found.block();
   const std::size_t size = size_if_intact(block);
   if (size == not_intact) [[unlikely]] {
-    report_fault(fault_of(block, "free of a block that was freed already"), pointer);
+    checks::report_fault(fault_of(block, "free of a block that was freed already"), pointer);
   }
   write_poison(block, size);
   put_into_quarantine(block);
 }
 
 std::size_t usable(const void* block) {
-  if (is_sampled(block)) {
-    return sampled_bytes(block);
+  if (checks::is_sampled(block)) {
+    return checks::sampled_bytes(block);
   }
   if (!region.contains(block)) {
-    report_fault("size asked of a pointer that this heap never handed out", block);
+    checks::report_fault("size asked of a pointer that this heap never handed out", block);
   }
   const std::size_t slice = region.slice_of(block);
   const Owner owner = region.owner_of(slice);
@@ -423,21 +415,21 @@ std::size_t usable(const void* block) {
   }
   const Found found(block, slice, owner);
   if (!found.is_block()) {
-    report_fault("size asked of a pointer into the middle of a block", block);
+    checks::report_fault("size asked of a pointer into the middle of a block", block);
   }
   if (owner.is_arena()) {
     return class_bytes(owner.size_class());
   }
   const std::size_t size = size_if_intact(found.block());
   if (size == not_intact) {
-    report_fault(fault_of(found.block(), "size asked of a block that was freed already"), block);
+    checks::report_fault(fault_of(found.block(), "size asked of a block that was freed already"), block);
   }
   return size;
 }
 
 void* reallocate(void* block, std::size_t size) {
   const std::size_t had = usable(block);  // reports what is no live block
-  if (!is_sampled(block)) {
+  if (!checks::is_sampled(block)) {
     const Owner owner = region.owner_of(region.slice_of(block));
     if (owner.heap() == 0 && !is_of_arena(block) && size > small_limit && resize_run(block, size)) {
       write_canary_behind(block, size);

@@ -2,8 +2,8 @@
 //
 // Every small block ends with a canary, which says how many bytes were asked for and whether the block is free. It is
 // checked when the block is freed. A freed small block waits in its thread's quarantine, and is checked again when it
-// leaves. One block in some thousands lies on pages of its own (sampled.hpp). Blocks above 8 KiB have a canary behind
-// their bytes. Arenas are not guarded.
+// leaves. One block in some thousands lies on pages of its own (checks/sampler.hpp). Blocks above 8 KiB have a canary
+// behind their bytes. Arenas are not guarded.
 //
 // How calls come here: a thread's heap stands in heap_behind_guard and not in thread_heap, which stays the empty one,
 // and the class map has no class. So the fast paths of malloc_api.cpp find nothing, as before a thread's first

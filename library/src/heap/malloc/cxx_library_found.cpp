@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <iterator>
 
-#include "heap/fault.hpp"
+#include "base/say.hpp"
 #include "heap/malloc/cxx_library.hpp"
 
 // By their names as symbols, since not every library's headers declare the second. Null in a C program.
@@ -45,7 +45,7 @@ void throw_bad_alloc() {
   if (auto* const do_throw = found(cxx_throw_bad_alloc, "_ZSt17__throw_bad_allocv"); do_throw != nullptr) {
     do_throw();
   }
-  say("blockyard: out of memory in operator new, and no C++ library is there to throw std::bad_alloc\n");
+  base::say("blockyard: out of memory in operator new, and no C++ library is there to throw std::bad_alloc\n");
   std::abort();
 }
 

@@ -2,24 +2,24 @@
 // pages of a freed one can't be touched either until its turn comes again, 128 samples later, 16 for blocks above a
 // page. A touch ends the program with a report of what it was. (As Chromium's GWP-ASan and LLVM's do it.)
 //
-// The first blocks of a process are all sampled, and the further it gets the fewer, until one in guard_sample is: a
+// The first blocks of a process are all sampled, and the further it gets the fewer, until one in so many is: a
 // program that hardly allocates is guarded well, at a few microseconds a sample.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace blockyard::heap::guard {
+namespace blockyard::checks {
 
-/// Readies the pages; false: there is no address space.
-bool start_sampled();
+/// Readies the pages, for one block in `average` at last; 0: none. False: there is no address space.
+bool start_sampler(std::uint32_t average);
 /// Takes over SIGSEGV, once the C library is ready, to report faults of sampled blocks. A fault elsewhere goes on to
 /// who had it before.
 void start_trap();
 
 /// How many blocks the calling thread allocates until the next one that is sampled.
 extern constinit thread_local std::uint32_t until_sample __attribute__((tls_model("initial-exec")));
-/// Draws that number, on average settings.guard_sample. False: this block is none either.
+/// Draws that number. False: this block is none either.
 bool draw_sample();
 /// Whether the calling thread's next block is one. O(1).
 inline bool wants_sample() { return --until_sample == 0 && draw_sample(); }
@@ -40,4 +40,4 @@ inline bool is_sampled(const void* pointer) {
 void free_sampled(void* block);
 std::size_t sampled_bytes(const void* block);
 
-}  // namespace blockyard::heap::guard
+}  // namespace blockyard::checks

@@ -1,21 +1,18 @@
-#include "heap/guard/sampled.hpp"
+#include "checks/sampler.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/atomic.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
-#include "base/stack.hpp"
-#include "heap/fault.hpp"
-#include "heap/pages/heap_region.hpp"
-#include "heap/settings.hpp"
+#include "checks/poison.hpp"
+#include "checks/report.hpp"
 
-namespace blockyard::heap::guard {
+namespace blockyard::checks {
 
 constinit char* sampled_pages = nullptr;  // the first is a guard page
 constinit std::size_t sampled_area = 0;
@@ -24,31 +21,22 @@ constinit thread_local std::uint32_t until_sample __attribute__((tls_model("init
 namespace {
 
 constexpr std::size_t slot_count = small_samples + large_samples;
-constexpr std::size_t stack_depth = 12;
-constexpr unsigned char fill_byte = 0xFA;
 constexpr std::size_t filled = 64;  // bytes before a block; behind it all to the end of its page
 
 enum State : int { unused, live, changing, freed };
 
-struct Moment {
-  int thread = 0;
-  std::uint32_t frames = 0;
-  std::array<void*, stack_depth> stack{};
-};
-
 struct Slot {
-  Atomic<int> state{unused};
+  base::Atomic<int> state{unused};
   std::uint32_t size = 0;
   char* block = nullptr;
-  Moment allocated;
-  Moment released;
+  Known::Call allocated;
+  Known::Call released;
 };
 
 constinit std::array<Slot, slot_count> slots{};
-constinit Atomic<std::uint32_t> next_slot{0};
-constinit Atomic<std::uint32_t> next_large_slot{0};
-constinit Atomic<bool> stacks_ready{false};
-constinit thread_local bool is_taking_stack __attribute__((tls_model("initial-exec"))) = false;
+constinit std::uint32_t average_sample = 0;
+constinit base::Atomic<std::uint32_t> next_slot{0};
+constinit base::Atomic<std::uint32_t> next_large_slot{0};
 constinit thread_local std::uint32_t chance __attribute__((tls_model("initial-exec"))) = 0;
 
 std::size_t small_slot() { return 2 * base::page_size(); }  // its page, and the one behind it that nobody may touch
@@ -79,29 +67,10 @@ std::uint32_t draw() {
   return chance;
 }
 
-void note(Moment* moment) {
-  moment->thread = base::thread_id();
-  moment->frames = 0;
-  if (stacks_ready.load(std::memory_order_relaxed) && !is_taking_stack) {
-    is_taking_stack = true;  // the unwinder may allocate
-    moment->frames = static_cast<std::uint32_t>(base::capture_stack(moment->stack.data(), stack_depth));
-    is_taking_stack = false;
-  }
-}
-
 [[noreturn]] void report(const char* what, const void* pointer, const Slot& slot) {
-  say("blockyard: %s: %p\n  by thread %d, at\n", what, pointer, base::thread_id());
-  if (!say_stack()) {
-    std::abort();
-  }
-  say("  the block has %u bytes, at %p; allocated by thread %d, at\n", slot.size, static_cast<void*>(slot.block),
-      slot.allocated.thread);
-  say_frames(slot.allocated.stack.data(), slot.allocated.frames);
-  if (slot.state.load(std::memory_order_relaxed) == freed) {
-    say("  freed by thread %d, at\n", slot.released.thread);
-    say_frames(slot.released.stack.data(), slot.released.frames);
-  }
-  std::abort();
+  const bool live_still = slot.state.load(std::memory_order_relaxed) != freed;
+  const Known known{slot.block, slot.size, slot.allocated, live_still ? Known::Call{} : slot.released};
+  report_fault(what, pointer, &known);
 }
 
 // The slot whose live block begins at `pointer`, or the report that none does.
@@ -118,10 +87,6 @@ Slot& live_slot(const char* doing, const void* pointer) {
     report(what, pointer, slot);
   }
   return slot;
-}
-
-bool holds_fill(const char* from, const char* to) {
-  return std::all_of(from, to, [](char byte) { return static_cast<unsigned char>(byte) == fill_byte; });
 }
 
 void report_access(const void* pointer) {
@@ -149,22 +114,20 @@ void report_access(const void* pointer) {
 
 }  // namespace
 
-bool start_sampled() {
+bool start_sampler(std::uint32_t average) {
+  average_sample = average;
   sampled_area = base::page_size() + small_samples * small_slot() + large_samples * large_slot();
   sampled_pages = static_cast<char*>(base::reserve_space(sampled_area, base::page_size()));
   return sampled_pages != nullptr;
 }
 
 void start_trap() {
-  std::array<void*, 2> frames;
-  static_cast<void>(base::capture_stack(frames.data(), frames.size()));  // loads the unwinder
-  stacks_ready.store(true, std::memory_order_relaxed);
+  start_stacks();
   base::report_forbidden_accesses(is_sampled, report_access);
 }
 
 bool draw_sample() {
-  const std::uint32_t average = settings.guard_sample;
-  if (average == 0) {
+  if (average_sample == 0) {
     return false;  // and not again for 2^32 blocks
   }
   const bool begins = chance == 0;
@@ -175,17 +138,17 @@ bool draw_sample() {
   // With the square of the samples so far, so that the first 64 are among 5,000 blocks.
   constexpr std::uint32_t all_sampled = 16;
   const std::uint32_t so_far = std::min(next_slot.load(std::memory_order_relaxed), std::uint32_t{1} << 15);
-  const std::uint32_t now = std::min(average, so_far * so_far / all_sampled + 1);
+  const std::uint32_t now = std::min(average_sample, so_far * so_far / all_sampled + 1);
   until_sample = 1 + draw() % (2 * now - 1);
   return !begins || so_far < all_sampled;
 }
 
 void* allocate_sampled(std::size_t size, std::size_t alignment) {
-  if (size > large_sample || alignment > base::page_size() || is_taking_stack) {
+  if (size > large_sample || alignment > base::page_size() || NoStacks::here()) {
     return nullptr;
   }
   const bool is_large = size > base::page_size();
-  Atomic<std::uint32_t>& next = is_large ? next_large_slot : next_slot;
+  base::Atomic<std::uint32_t>& next = is_large ? next_large_slot : next_slot;
   constexpr std::uint32_t tries = 4;
   for (std::uint32_t turn = 0; turn < tries; ++turn) {
     const std::uint32_t its = next.fetch_add(1, std::memory_order_relaxed);
@@ -209,15 +172,15 @@ void* allocate_sampled(std::size_t size, std::size_t alignment) {
       const bool at_end = draw() % 4 != 0;
       block = pages + (at_end ? (bytes - size) & ~(alignment - 1) : 0);
       char* const before_block = std::max(pages, block - filled);
-      std::memset(before_block, fill_byte, static_cast<std::size_t>(block - before_block));
-      std::memset(block + size, fill_byte, static_cast<std::size_t>(end - block) - size);
+      std::memset(before_block, around_byte, static_cast<std::size_t>(block - before_block));
+      std::memset(block + size, around_byte, static_cast<std::size_t>(end - block) - size);
       if (!is_large) {
         std::memset(block, 0, size);  // as in the larger ones, whose pages are new
       }
     }
     slot.block = block;
     slot.size = static_cast<std::uint32_t>(size);
-    note(&slot.allocated);
+    slot.allocated = this_call();
     slot.state.store(live, std::memory_order_release);
     return block;
   }
@@ -233,13 +196,13 @@ void free_sampled(void* pointer) {
   const char* const block = slot.block;
   char* const end = end_of_slot(slot_of(block));
   const std::size_t bytes = bytes_of_pages(slot.size);
-  if (bytes != 0 && !holds_fill(block + slot.size, end)) {
+  if (bytes != 0 && !is_filled(block + slot.size, end, around_byte)) {
     report("something was written behind the end of a block", block, slot);
   }
-  if (bytes != 0 && !holds_fill(std::max<const char*>(end - bytes, block - filled), block)) {
+  if (bytes != 0 && !is_filled(std::max<const char*>(end - bytes, block - filled), block, around_byte)) {
     report("something was written before the beginning of a block", block, slot);
   }
-  note(&slot.released);
+  slot.released = this_call();
   // Where the system refuses, a touch goes unnoticed.
   if (bytes > base::page_size()) {
     static_cast<void>(base::discard_pages(end - bytes, bytes));
@@ -252,4 +215,4 @@ void free_sampled(void* pointer) {
 
 std::size_t sampled_bytes(const void* block) { return live_slot("size asked", block).size; }
 
-}  // namespace blockyard::heap::guard
+}  // namespace blockyard::checks
