@@ -294,8 +294,10 @@ bool cut_slab(Pool* pool) {
   if (first.uncut == page_end(page)) {
     pool->cutting = 0;
   }
-  Slab* const record = new (&slab(index)) Slab;
+  // Not made anew: who gives memory back may look at what the slab was before.
+  Slab* const record = &slab(index);
   rewind(pool, record);
+  record->excess = record->floor = 0;
   record->pool.store(pool, std::memory_order_release);
   record->owner.store(pool->thread, std::memory_order_relaxed);
   slice(index).page = page;
