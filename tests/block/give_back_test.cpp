@@ -32,7 +32,9 @@ namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-std::size_t resident() { return base::resident_bytes(by_block_window.base, std::size_t{window_fresh()} * slice_bytes); }
+std::size_t resident() {
+  return base::resident_bytes(by_block_window.base, std::size_t{window_fresh()} * granule_bytes);
+}
 
 // Sleeps, as long as it takes. What may stay: the page with the slab in use.
 void expect_given_back(std::size_t before) {

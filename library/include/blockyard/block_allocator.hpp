@@ -60,7 +60,7 @@ class BY_API BlockAllocator {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     free_checked(block);
 #else
-    block::Slab* const slab = block::slab_of(block, mask_);
+    block::BlockSlab* const slab = block::slab_of(block, mask_);
     if (!block::slab_put(slab, block, stride_)) [[unlikely]] {
       free_slow(slab);
     }
@@ -99,13 +99,13 @@ class BY_API BlockAllocator {
  private:
   bool make_pool() noexcept;
   void* allocate_slow() noexcept;
-  void free_slow(block::Slab* slab) noexcept;
+  void free_slow(block::BlockSlab* slab) noexcept;
   void free_checked(void* block) noexcept;
 
-  block::Slab* current_ = &block::by_block_no_slab;  ///< where the next block comes from
-  std::uint32_t stride_;                             ///< bytes; 0 when the size was out of range
-  std::int32_t mask_;                                ///< finds a block's slab: block::slab_mask_of()
-  block::Pool* pool_ = nullptr;                      ///< slabs and pages; made with the first block
+  block::BlockSlab* current_ = &block::by_block_no_slab;  ///< where the next block comes from
+  std::uint32_t stride_;                                  ///< bytes; 0 when the size was out of range
+  std::int32_t mask_;                                     ///< finds a block's slab: block::slab_mask_of()
+  block::Pool* pool_ = nullptr;                           ///< slabs and pages; made with the first block
 };
 
 /// Objects of type T in blocks of one owner, such as a level. Bounds and thread-safety: BlockAllocator.

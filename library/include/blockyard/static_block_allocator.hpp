@@ -40,7 +40,7 @@ inline constexpr std::size_t slot_count = 512;
 
 /// The part of a thread's state that the fast path reads: for each slot, the slab that blocks come from.
 struct ThreadBlocks {
-  Slab* current[slot_count];
+  BlockSlab* current[slot_count];
 };
 
 /// The calling thread's. Until the thread allocates its first block, one whose slabs have no blocks.
@@ -50,8 +50,8 @@ extern "C" {
 BY_API void* by_static_block_allocate(std::size_t stride) noexcept;
 /// The same for an object of this type, which leak reports then name.
 BY_API void* by_static_block_allocate_typed(std::size_t stride, TypeRecord* type) noexcept;
-BY_API void by_static_block_free_slow(Slab* slab) noexcept;
-BY_API void by_static_block_free_remote(void* block, Slab* slab) noexcept;
+BY_API void by_static_block_free_slow(BlockSlab* slab) noexcept;
+BY_API void by_static_block_free_remote(void* block, BlockSlab* slab) noexcept;
 BY_API void by_static_block_free_checked(void* block, std::size_t stride) noexcept;
 BY_API void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept;
 /// Allocate and free of any stride out of line, for rare calls that want small code. The first throws std::bad_alloc.
@@ -122,7 +122,7 @@ class StaticBlockAllocator {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     block::by_static_block_free_checked(taken, stride);
 #else
-    block::Slab* const slab = block::slab_of(taken, block::slab_mask_of(block::slab_shift_of(stride)));
+    block::BlockSlab* const slab = block::slab_of(taken, block::slab_mask_of(block::slab_shift_of(stride)));
     if (slab->owner.load(std::memory_order_relaxed) == block::thread_blocks()) [[likely]] {
       if (!block::slab_put(slab, taken, stride)) [[unlikely]] {
         block::by_static_block_free_slow(slab);

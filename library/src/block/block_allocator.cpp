@@ -49,7 +49,7 @@ void* BlockAllocator::allocate_slow() noexcept {
   return pool_->watch != nullptr ? block::watch_allocate(pool_) : block::pool_allocate_slow(pool_);
 }
 
-void BlockAllocator::free_slow(block::Slab* slab) noexcept {
+void BlockAllocator::free_slow(block::BlockSlab* slab) noexcept {
   if (pool_ == nullptr || pool_->watch != nullptr) {
     void* const freed = slab->free;
     block::watch_undo_put(slab);

@@ -51,7 +51,7 @@ void fill_chain_slab(Pool* pool) {
   constexpr std::size_t run_bytes = std::size_t{16} << 10;
   const std::size_t stride = pool->stride;
   const unsigned shift = near_shift_of(stride);
-  Slab& chain_slab = pool->chain_slab;
+  BlockSlab& chain_slab = pool->chain_slab;
   std::byte* const first = static_cast<std::byte*>(near_target(pool->chain_rest, shift));
   const Run run = run_from(first, pool->chain_rest, pool, std::max(run_bytes / stride, worth_cutting));
   std::uint32_t next = run.next;
@@ -84,7 +84,7 @@ bool take_chain(Pool* pool) {
   void* first = nullptr;
   if (pool->thread != nullptr) {
     if (take_magazine(pool)) {
-      *pool->current = &pool->chain_slab;
+      set_current_slab(pool, &pool->chain_slab);
       return true;
     }
     first = static_chain_take(pool->slot);
@@ -97,7 +97,7 @@ bool take_chain(Pool* pool) {
   }
   pool->chain_rest = near_link(first, near_shift_of(pool->stride));
   fill_chain_slab(pool);
-  *pool->current = &pool->chain_slab;
+  set_current_slab(pool, &pool->chain_slab);
   return true;
 }
 
@@ -117,7 +117,7 @@ void end_chain_slab(Pool* pool) {
 }
 
 void leave_chain_slab(Pool* pool) {
-  *pool->current = pool->held != nullptr ? pool->held : &by_block_no_slab;
+  set_current_slab(pool, pool->held != nullptr ? pool->held : &by_block_no_slab);
   pool->held = nullptr;
 }
 
@@ -125,7 +125,7 @@ namespace {
 
 // Returns a block to its slab. Blocks of a static chain may be any thread's.
 void free_chained(Pool* pool, void* block) {
-  Slab* const record = slab_of(block, slab_mask_of(pool->shift));
+  BlockSlab* const record = slab_of(block, slab_mask_of(pool->shift));
   if (record->pool.load(std::memory_order_relaxed) == pool) {
     pool_free(pool, block);
   } else {
@@ -146,7 +146,7 @@ std::size_t free_whole_chain(Pool* pool, void* block) {
 
 // Frees what `chain_slab` holds and would serve next. How many there were.
 std::size_t free_chain_slab(Pool* pool) {
-  Slab& chain_slab = pool->chain_slab;
+  BlockSlab& chain_slab = pool->chain_slab;
   std::size_t count = 0;
   for (void* list : {chain_slab.free, pool->magazine}) {
     for (void* block = list; block != nullptr; ++count) {
@@ -165,7 +165,7 @@ std::size_t free_chain_slab(Pool* pool) {
 }  // namespace
 
 void pool_free_chain_slab(Pool* pool) {
-  if (*pool->current == &pool->chain_slab) {
+  if (current_slab(pool) == &pool->chain_slab) {
     leave_chain_slab(pool);
     const auto used = static_cast<std::int32_t>(pool->chain_slab.excess);
     count_chained(pool, static_cast<std::size_t>(used) + free_chain_slab(pool));

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstring>
 
 #include "base/background_thread.hpp"
 #include "base/pages.hpp"
@@ -15,7 +14,7 @@ namespace blockyard::block {
 namespace {
 
 constexpr std::uint64_t period_ns = 250'000'000;
-constexpr Index chunk = (std::size_t{2} << 20) / slice_bytes;  // slices of a huge page, which is given back whole
+constexpr Index chunk = (std::size_t{2} << 20) / granule_bytes;  // granules of a huge page, which is given back whole
 
 constinit base::BackgroundThread thread;
 constinit std::atomic<bool> wanted{false};
@@ -35,7 +34,7 @@ bool says(std::uint64_t word, Unneeded state) {
 // The word of the same slab in another state.
 std::uint64_t with(std::uint64_t word, Unneeded state) { return word >> 32 << 32 | static_cast<std::uint32_t>(state); }
 
-bool move_on(Slice& info, std::uint64_t from, Unneeded to) {
+bool move_on(Granule& info, std::uint64_t from, Unneeded to) {
   return info.remote.compare_exchange_strong(from, with(from, to), std::memory_order_acq_rel,
                                              std::memory_order_relaxed);
 }
@@ -49,65 +48,65 @@ bool all_are_remote(Index index, std::uint64_t word) {
 // The slabs of a chunk that are being given back.
 class Claimed {
  public:
-  void add(Index index, Index slices) {
-    claimed_[count_++] = {index, slices};
-    slices_ += slices;
+  void add(Index index, Index granules) {
+    claimed_[count_++] = {index, granules};
+    granules_ += granules;
   }
 
   // Adjacent ones by one call. A huge page is not split, since what lives in it goes on to use it.
   void give_back() {
-    const bool whole = slices_ >= chunk;
+    const bool whole = granules_ >= chunk;
     for (std::size_t i = 0; i < count_;) {
-      const Slab_& first = claimed_[i];
+      const Claim& first = claimed_[i];
       Index end = first.index;
       std::size_t next = i;
       for (; next < count_ && claimed_[next].index == end; ++next) {
-        end += claimed_[next].slices;
+        end += claimed_[next].granules;
       }
-      const bool gone = (whole || !slice(slice(first.index).page).huge) &&
-                        base::discard_pages(address_of(first.index), (end - first.index) * slice_bytes);
+      const bool gone = (whole || !granule(granule(first.index).page).huge) &&
+                        base::discard_pages(address_of(first.index), (end - first.index) * granule_bytes);
       for (; i < next; ++i) {
-        std::atomic<std::uint64_t>& word = slice(claimed_[i].index).remote;
+        std::atomic<std::uint64_t>& word = granule(claimed_[i].index).remote;
         word.store(with(word.load(std::memory_order_relaxed), gone ? Unneeded::given_back : Unneeded::a_while),
                    std::memory_order_release);
         gave_ = gave_ || gone;
       }
     }
     count_ = 0;
-    slices_ = 0;
+    granules_ = 0;
   }
 
   bool gave() const { return gave_; }
 
  private:
-  struct Slab_ {
+  struct Claim {
     Index index;
-    Index slices;
+    Index granules;
   };
-  std::array<Slab_, chunk> claimed_;
+  std::array<Claim, chunk> claimed_;
   std::size_t count_ = 0;
-  Index slices_ = 0;
+  Index granules_ = 0;
   bool gave_ = false;
 };
 
-// Whether there is more to do a period later. O(slices).
+// Whether there is more to do a period later. O(granules).
 bool look() {
   bool more = false;
   Claimed claimed;
   const Index end = window_fresh();
   for (Index index = 1 << max_order; index < end;) {
     const Index chunk_end = (index / chunk + 1) * chunk;
-    for (Index slices; index < chunk_end; index += slices) {
-      Slice& info = slice(index);
-      slices = 1;
+    for (Index granules; index < chunk_end; index += granules) {
+      Granule& info = granule(index);
+      granules = 1;
       const std::uint64_t word = info.remote.load(std::memory_order_acquire);
       if (word == 0 || says(word, Unneeded::given_back)) {
         continue;
       }
       if (says(word, Unneeded::a_while)) {
         if (move_on(info, word, Unneeded::giving_back)) {
-          slices = Index{1} << slice(info.page).slab_order;
-          claimed.add(index, slices);
+          granules = Index{1} << granule(info.page).slab_order;
+          claimed.add(index, granules);
         }
       } else if (says(word, Unneeded::lately) || all_are_remote(index, word)) {
         more = move_on(info, word, Unneeded::a_while) || more;
@@ -150,7 +149,7 @@ void begin_in_child() {
   free_stale_chains_in_child();
   const Index end = window_fresh();
   for (Index index = 1 << max_order; index < end; ++index) {
-    std::atomic<std::uint64_t>& word = slice(index).remote;
+    std::atomic<std::uint64_t>& word = granule(index).remote;
     const std::uint64_t seen = word.load(std::memory_order_relaxed);
     if (says(seen, Unneeded::giving_back)) {
       word.store(with(seen, Unneeded::a_while), std::memory_order_relaxed);
@@ -159,8 +158,8 @@ void begin_in_child() {
 }
 
 bool is_forbidden() {
-  const char* const setting = base::environment("BLOCKYARD_HEAP_JANITOR");
-  return setting != nullptr && std::strcmp(setting, "0") == 0;
+  std::uint64_t is_allowed = 1;  // the heap's setting too, which has heard of a value that is none
+  return base::read_number("BLOCKYARD_HEAP_JANITOR", 0, 1, &is_allowed) && is_allowed == 0;
 }
 
 void start() {

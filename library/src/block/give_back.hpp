@@ -26,13 +26,13 @@ enum class Unneeded : std::uint32_t {
 };
 
 /// Says that a slab is empty from now on. Owner.
-inline void mark_empty(Slice& info) {
+inline void mark_empty(Granule& info) {
   info.remote.store(static_cast<std::uint64_t>(Unneeded::lately), std::memory_order_release);
 }
 
 /// The slab is its owner's alone again: sets its remote word to 0. What it was. Waits for up to 2 MiB, or for one slab,
 /// to be given back.
-inline std::uint64_t take_remote_word(Slice& info) {
+inline std::uint64_t take_remote_word(Granule& info) {
   constexpr std::uint32_t nobody_wakes = 0;
   for (std::uint64_t seen = info.remote.load(std::memory_order_relaxed);;) {
     if (static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(Unneeded::giving_back)) {

@@ -18,8 +18,8 @@ std::size_t count_list(const Pool* pool, Index index, const void* block) {
 }
 
 bool slab_holds(const Pool* pool, Index index) {
-  const Slab& record = slab(index);
-  const Slice& info = slice(index);
+  const BlockSlab& record = slab(index);
+  const Granule& info = granule(index);
   const std::byte* const cut_end = address_of(index) + std::size_t{pool->capacity} * pool->stride;
   if (record.bump < address_of(index) || record.end < record.bump || record.end > cut_end) {
     return false;
@@ -36,30 +36,31 @@ bool slab_holds(const Pool* pool, Index index) {
   }
   if (pool->watch != nullptr) {
     return record.excess ==
-           (info.state == SlabState::empty ? 0u : 1u);  // each free must take the slow path: watch_undo_put()
+           (info.state == SlabUse::empty ? 0u : 1u);  // each free must take the slow path: watch_undo_put()
   }
   switch (info.state) {
-    case SlabState::current:
-      return (*pool->current == &record || pool->held == &record) && (record.floor == 0 || record.floor == held_floor);
-    case SlabState::partial:
+    case SlabUse::current:
+      return (current_slab(pool) == &record || pool->held == &record) &&
+             (record.floor == 0 || record.floor == held_floor);
+    case SlabUse::partial:
       return live != 0 && record.floor == 0;
-    case SlabState::empty:
+    case SlabUse::empty:
       return live == 0 && cut == 0 && record.floor == 0 && remote != 0;
-    case SlabState::full:
+    case SlabUse::full:
       return record.floor == pool->reopen && live > record.floor;
-    case SlabState::unused:
+    case SlabUse::unused:
       break;
   }
   return false;
 }
 
 // Slabs in a list, which must all be in this state. A number that no pool has when the links disagree.
-std::size_t count_in_state(Index head, SlabState state) {
+std::size_t count_in_state(Index head, SlabUse state) {
   constexpr std::size_t wrong = ~std::size_t{0};
   std::size_t count = 0;
   Index previous = 0;
   for (Index index = head; index != 0; index = slab(index).next) {
-    if (slice(index).state != state || slab(index).previous != previous) {
+    if (granule(index).state != state || slab(index).previous != previous) {
       return wrong;
     }
     previous = index;
@@ -76,34 +77,34 @@ bool pool_invariants_hold(const Pool* pool) {
   std::size_t held = 0;
   std::size_t free_bytes = 0;
   bool cutting_found = pool->cutting == 0;
-  for (Index page = pool->pages; page != 0; page = slice(page).next) {
-    const Slice& first = slice(page);
+  for (Index page = pool->pages; page != 0; page = granule(page).next) {
+    const Granule& first = granule(page);
     const Index end = page + (Index{1} << first.order);
     std::size_t busy = 0;
     for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-      if (index >= end || slice(index).page != page || !slab_holds(pool, index)) {
+      if (index >= end || granule(index).page != page || !slab_holds(pool, index)) {
         return false;
       }
-      ++states[static_cast<std::size_t>(SlabState{slice(index).state})];
-      busy += slice(index).state != SlabState::empty;
+      ++states[static_cast<std::size_t>(SlabUse{granule(index).state})];
+      busy += granule(index).state != SlabUse::empty;
     }
     if (busy != first.busy || (first.uncut != end && pool->cutting != page)) {
       return false;
     }
     cutting_found = cutting_found || pool->cutting == page;
     ++pages;
-    held += slice_bytes << first.order;
-    free_bytes += busy == 0 ? slice_bytes << first.order : 0;
+    held += granule_bytes << first.order;
+    free_bytes += busy == 0 ? granule_bytes << first.order : 0;
   }
-  const auto at = [&](SlabState state) { return states[static_cast<std::size_t>(state)]; };
-  const bool serves_chain = *pool->current == &pool->chain_slab;
-  const bool has_current = serves_chain ? pool->held != nullptr : *pool->current != &by_block_no_slab;
+  const auto at = [&](SlabUse state) { return states[static_cast<std::size_t>(state)]; };
+  const bool serves_chain = current_slab(pool) == &pool->chain_slab;
+  const bool has_current = serves_chain ? pool->held != nullptr : current_slab(pool) != &by_block_no_slab;
   return (serves_chain || pool->held == nullptr) && cutting_found && pages == pool->page_count &&
          held == pool->held_bytes && free_bytes == pool->free_page_bytes &&
-         at(SlabState::partial) == count_in_state(pool->partial, SlabState::partial) &&
-         at(SlabState::empty) == count_in_state(pool->empty, SlabState::empty) &&
-         at(SlabState::current) == (has_current ? 1u : 0u) &&
-         pool->busy_slabs == at(SlabState::current) + at(SlabState::partial) + at(SlabState::full);
+         at(SlabUse::partial) == count_in_state(pool->partial, SlabUse::partial) &&
+         at(SlabUse::empty) == count_in_state(pool->empty, SlabUse::empty) &&
+         at(SlabUse::current) == (has_current ? 1u : 0u) &&
+         pool->busy_slabs == at(SlabUse::current) + at(SlabUse::partial) + at(SlabUse::full);
 }
 
 }  // namespace blockyard::block

@@ -33,45 +33,45 @@ constexpr std::size_t magazine_bytes = std::size_t{8} << 10;
 
 // Freed blocks that their slabs count as live.
 std::size_t waiting_blocks(const Pool* pool) {
-  const std::size_t used = *pool->current == &pool->chain_slab ? std::size_t{pool->chain_slab.excess} : 0;
+  const std::size_t used = current_slab(pool) == &pool->chain_slab ? std::size_t{pool->chain_slab.excess} : 0;
   return pool->chained_blocks - used + watch_waiting(pool);
 }
 
 constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `records_lock`
 constinit Pool* named = nullptr;  // pools with a name; likewise
 
-std::size_t page_bytes(Index page) { return slice_bytes << slice(page).order; }
-Index page_end(Index page) { return page + (Index{1} << slice(page).order); }
-std::byte* slab_start(const Slab* record) { return address_of(index_of(record)); }
-bool is_real(const Pool* pool, const Slab* record) {
+std::size_t page_bytes(Index page) { return granule_bytes << granule(page).order; }
+Index page_end(Index page) { return page + (Index{1} << granule(page).order); }
+std::byte* slab_start(const BlockSlab* record) { return address_of(index_of(record)); }
+bool is_real(const Pool* pool, const BlockSlab* record) {
   return record != &by_block_no_slab && record != &pool->chain_slab;
 }
 
-std::byte* cut_end(const Pool* pool, const Slab* record) {
+std::byte* cut_end(const Pool* pool, const BlockSlab* record) {
   return slab_start(record) + std::size_t{pool->capacity} * pool->stride;
 }
 
 // Bytes of a slab in front of which every live block lies: all of it where a stretch of freed blocks is cut again.
-std::size_t cut_bytes(const Pool* pool, const Slab* record) {
+std::size_t cut_bytes(const Pool* pool, const BlockSlab* record) {
   const std::byte* const high = record->end == cut_end(pool, record) ? record->bump : cut_end(pool, record);
   return static_cast<std::size_t>(high - slab_start(record));
 }
 
-void rewind(const Pool* pool, Slab* record) {
+void rewind(const Pool* pool, BlockSlab* record) {
   record->free = nullptr;
   record->bump = slab_start(record);
   record->end = cut_end(pool, record);
 }
 
 void page_link(Pool* pool, Index page) {
-  base::list_push(pool->pages, page, slice);
+  base::list_push(pool->pages, page, granule);
   pool->page_count += 1;
   pool->held_bytes += page_bytes(page);
   pool->peak_held_bytes = std::max<std::size_t>(pool->peak_held_bytes, pool->held_bytes);
 }
 
 void page_unlink(Pool* pool, Index page) {
-  base::list_remove(pool->pages, page, slice);
+  base::list_remove(pool->pages, page, granule);
   pool->page_count -= 1;
   pool->held_bytes -= page_bytes(page);
 }
@@ -91,18 +91,18 @@ void note_peak(Pool* pool) {
   if (busy * slab_bytes <= pool->peak_cut_bytes) {
     return;
   }
-  const Slab* const current = *pool->current;
+  const BlockSlab* const current = current_slab(pool);
   const std::size_t cut = is_real(pool, current) ? cut_bytes(pool, current) : slab_bytes;
   pool->peak_cut_bytes = std::max<std::size_t>(pool->peak_cut_bytes, (busy - 1) * slab_bytes + cut);
 }
 
 // Gives a page without blocks back.
 void page_release(Pool* pool, Index page) {
-  Slice& first = slice(page);
+  Granule& first = granule(page);
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
     base::list_remove(pool->empty, index, slab);
-    take_remote_word(slice(index));
-    slice(index).state = SlabState::unused;
+    take_remote_word(granule(index));
+    granule(index).state = SlabUse::unused;
     slab(index).owner.store(nullptr, std::memory_order_relaxed);
   }
   if (pool->cutting == page) {
@@ -117,7 +117,7 @@ void page_release(Pool* pool, Index page) {
 // their addresses, as when a container is cleared, are handed out in that order again.
 void list_empty(Pool* pool, Index index) {
   const Index before = index - slab_step(pool);
-  if (index != slice(index).page && slice(before).state == SlabState::empty) {
+  if (index != granule(index).page && granule(before).state == SlabUse::empty) {
     base::list_push(slab(before).next, index, slab);
     slab(index).previous = before;
   } else {
@@ -126,7 +126,7 @@ void list_empty(Pool* pool, Index index) {
 }
 
 // A slab stops being the current one: it is held no more.
-void let_go(Slab* record) {
+void let_go(BlockSlab* record) {
   record->excess = slab_live(*record);
   record->floor = 0;
 }
@@ -134,14 +134,14 @@ void let_go(Slab* record) {
 // The last live block of a slab was freed: the slab returns to its bump pointer. A current one, of which only few were
 // in use, is held: a program that allocates and frees a block again and again would come here each time. Few blocks lie
 // close together in any order.
-void slab_emptied(Pool* pool, Slab* record) {
+void slab_emptied(Pool* pool, BlockSlab* record) {
   constexpr std::size_t few = 16;
   const Index index = index_of(record);
-  Slice& info = slice(index);
+  Granule& info = granule(index);
   note_peak(pool);
   const bool hold = cut_bytes(pool, record) <= few * pool->stride && pool->watch == nullptr;
   rewind(pool, record);
-  if (info.state == SlabState::current) {
+  if (info.state == SlabUse::current) {
     if (hold) {
       record->floor = held_floor;
       record->excess = 1;
@@ -149,11 +149,11 @@ void slab_emptied(Pool* pool, Slab* record) {
     return;
   }
   base::list_remove(pool->partial, index, slab);
-  info.state = SlabState::empty;
+  info.state = SlabUse::empty;
   mark_empty(info);
   list_empty(pool, index);
   --pool->busy_slabs;
-  Slice& page = slice(info.page);
+  Granule& page = granule(info.page);
   if (--page.busy == 0) {
     pool->free_page_bytes += page_bytes(info.page);
     if (keeps_too_much(pool)) {
@@ -165,16 +165,16 @@ void slab_emptied(Pool* pool, Slab* record) {
 }
 
 // A full slab has free blocks again: it becomes partial.
-void slab_reopen(Pool* pool, Slab* record) {
+void slab_reopen(Pool* pool, BlockSlab* record) {
   record->excess = slab_live(*record);
   record->floor = 0;
   const Index index = index_of(record);
-  slice(index).state = SlabState::partial;
+  granule(index).state = SlabUse::partial;
   base::list_push(pool->partial, index, slab);
 }
 
 // Takes remotely freed blocks into a slab that is full, partial or current. O(1).
-void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
+void slab_receive(Pool* pool, BlockSlab* record, const base::RemoteBatch& batch) {
   const Index index = index_of(record);
   if (batch.count != pool->capacity) {  // else it is empty now, and its memory may have been given back
     if (record->free != nullptr) {
@@ -183,7 +183,7 @@ void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
     record->free = slab_link_to(index, batch.first);
   }
   const std::uint32_t live = slab_live(*record) - batch.count;
-  const bool reopens = slice(index).state == SlabState::full && live <= record->floor;
+  const bool reopens = granule(index).state == SlabUse::full && live <= record->floor;
   record->excess = live - record->floor;
   if (reopens) {
     slab_reopen(pool, record);
@@ -194,8 +194,8 @@ void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
 }
 
 // All blocks of the slab are live, except too few to use it: it leaves the lists until enough are freed.
-void slab_full(Pool* pool, Slab* record) {
-  slice(index_of(record)).state = SlabState::full;
+void slab_full(Pool* pool, BlockSlab* record) {
+  granule(index_of(record)).state = SlabUse::full;
   const std::uint32_t live = slab_live(*record);
   if (pool->watch != nullptr) {
     return;  // its counts stay as watch_allocate() set them
@@ -209,19 +209,19 @@ void slab_full(Pool* pool, Slab* record) {
 
 void count_busy(Pool* pool, Index page) {
   ++pool->busy_slabs;
-  if (slice(page).busy++ == 0) {
+  if (granule(page).busy++ == 0) {
     pool->free_page_bytes -= page_bytes(page);
   }
 }
 
-void make_current(Pool* pool, Slab* record) {
-  slice(index_of(record)).state = SlabState::current;
-  *pool->current = record;
+void make_current(Pool* pool, BlockSlab* record) {
+  granule(index_of(record)).state = SlabUse::current;
+  set_current_slab(pool, record);
 }
 
 // The current slab had no block left. True if there is one now.
 bool current_refilled(Pool* pool) {
-  Slab* const record = *pool->current;
+  BlockSlab* const record = current_slab(pool);
   if (record == &by_block_no_slab) {
     return false;
   }
@@ -238,18 +238,18 @@ bool current_refilled(Pool* pool) {
       return true;
     }
     leave_chain_slab(pool);
-    return *pool->current != &by_block_no_slab;
+    return current_slab(pool) != &by_block_no_slab;
   }
   if (record->free != nullptr || record->bump != record->end) {
     return true;
   }
-  *pool->current = &by_block_no_slab;
+  set_current_slab(pool, &by_block_no_slab);
   slab_full(pool, record);
   return false;
 }
 
 // Prefetches a slab with scattered free blocks. Otherwise each block would be a cache miss that the next one waits for.
-void fetch_blocks(const Pool* pool, const Slab* record) {
+void fetch_blocks(const Pool* pool, const BlockSlab* record) {
   if (slab_live(*record) > pool->reopen) {
     return;  // few free blocks
   }
@@ -265,7 +265,7 @@ bool take_partial(Pool* pool) {
     return false;
   }
   base::list_remove(pool->partial, index, slab);
-  Slab& record = slab(index);
+  BlockSlab& record = slab(index);
   fetch_blocks(pool, &record);
   make_current(pool, &record);
   return true;
@@ -277,8 +277,8 @@ bool take_empty(Pool* pool) {
     return false;
   }
   base::list_remove(pool->empty, index, slab);
-  take_remote_word(slice(index));
-  count_busy(pool, slice(index).page);
+  take_remote_word(granule(index));
+  count_busy(pool, granule(index).page);
   make_current(pool, &slab(index));
   return true;
 }
@@ -288,19 +288,19 @@ bool cut_slab(Pool* pool) {
   if (page == 0) {
     return false;
   }
-  Slice& first = slice(page);
+  Granule& first = granule(page);
   const Index index = first.uncut;
   first.uncut += slab_step(pool);
   if (first.uncut == page_end(page)) {
     pool->cutting = 0;
   }
   // Not made anew: who gives memory back may look at what the slab was before.
-  Slab* const record = &slab(index);
+  BlockSlab* const record = &slab(index);
   rewind(pool, record);
   record->excess = record->floor = 0;
   record->pool.store(pool, std::memory_order_release);
   record->owner.store(pool->thread, std::memory_order_relaxed);
-  slice(index).page = page;
+  granule(index).page = page;
   count_busy(pool, page);
   make_current(pool, record);
   return true;
@@ -309,7 +309,7 @@ bool cut_slab(Pool* pool) {
 bool take_page(Pool* pool) {
   const unsigned least = pool->shift - slab_shift;
   unsigned order = std::max<unsigned>(pool->next_order, least);
-  const bool huge = pool->held_bytes >= huge_from_bytes && (slice_bytes << order) >= huge_page_bytes;
+  const bool huge = pool->held_bytes >= huge_from_bytes && (granule_bytes << order) >= huge_page_bytes;
   const bool near = pool->stride % 8 != 0;
   Index page = window_take(order, huge, near);
   while (page == 0 && order > least) {
@@ -318,7 +318,7 @@ bool take_page(Pool* pool) {
   if (page == 0) {
     return false;
   }
-  Slice& first = slice(page);
+  Granule& first = granule(page);
   first.order = static_cast<std::uint8_t>(order);
   first.huge = huge;
   first.slab_order = static_cast<std::uint8_t>(least);
@@ -352,7 +352,7 @@ bool refill(Pool* pool) {
 
 }  // namespace
 
-Pool* pool_create(std::size_t stride, Slab** current) {
+Pool* pool_create(std::size_t stride, BlockSlab** current) {
   if (!window_open()) {
     return nullptr;
   }
@@ -383,11 +383,11 @@ void pool_destroy(Pool* pool) {
   }
   watch_pool_ends(pool);
   for (Index page = pool->pages; page != 0;) {
-    const Slice& first = slice(page);
+    const Granule& first = granule(page);
     const Index next = first.next;
     for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-      take_remote_word(slice(index));
-      slice(index).state = SlabState::unused;
+      take_remote_word(granule(index));
+      granule(index).state = SlabUse::unused;
     }
     window_give(page, first.order, first.huge);
     page = next;
@@ -430,17 +430,17 @@ void report_named_pools(int descriptor) {
 
 void* pool_allocate_slow(Pool* pool) {
   do {
-    if (void* const block = slab_take(*pool->current, pool->stride); block != nullptr) {
+    if (void* const block = slab_take(current_slab(pool), pool->stride); block != nullptr) {
       return block;
     }
   } while (refill(pool));
   return nullptr;
 }
 
-void pool_free_slow(Pool* pool, Slab* record) { (record->floor != 0 ? slab_reopen : slab_emptied)(pool, record); }
+void pool_free_slow(Pool* pool, BlockSlab* record) { (record->floor != 0 ? slab_reopen : slab_emptied)(pool, record); }
 
 void pool_free(Pool* pool, void* block) {
-  Slab* const record = slab_of(block, slab_mask_of(pool->shift));
+  BlockSlab* const record = slab_of(block, slab_mask_of(pool->shift));
   if (!slab_put(record, block, pool->stride)) {
     pool_free_slow(pool, record);
   }
@@ -448,7 +448,7 @@ void pool_free(Pool* pool, void* block) {
 
 void pool_reset(Pool* pool) {
   note_peak(pool);
-  *pool->current = &by_block_no_slab;
+  set_current_slab(pool, &by_block_no_slab);
   pool->chain = nullptr;
   pool->chained_blocks = 0;
   end_chain_slab(pool);
@@ -457,19 +457,19 @@ void pool_reset(Pool* pool) {
   pool->busy_slabs = 0;
   pool->free_page_bytes = std::size_t{pool->held_bytes};
   for (Index page = pool->pages; page != 0;) {
-    Slice& first = slice(page);
+    Granule& first = granule(page);
     const Index next = first.next;
     first.busy = 0;
     // From the last to the first, so that the list hands them out in the order of their addresses.
     for (Index index = first.uncut; index != page;) {
       index -= slab_step(pool);
-      Slab& record = slab(index);
+      BlockSlab& record = slab(index);
       rewind(pool, &record);
       record.floor = 0;
       record.excess = 0;
-      if (slice(index).state != SlabState::empty) {
-        slice(index).state = SlabState::empty;
-        mark_empty(slice(index));
+      if (granule(index).state != SlabUse::empty) {
+        granule(index).state = SlabUse::empty;
+        mark_empty(granule(index));
       }
       base::list_push(pool->empty, index, slab);
     }
@@ -485,16 +485,16 @@ void pool_trim(Pool* pool) {
   pool_free_chain_slab(pool);
   pool_adopt_lists(pool, ~std::size_t{0});
   // An empty current slab would keep its page.
-  if (Slab* const record = *pool->current; is_real(pool, record) && slab_live(*record) == 0) {
-    *pool->current = &by_block_no_slab;
+  if (BlockSlab* const record = current_slab(pool); is_real(pool, record) && slab_live(*record) == 0) {
+    set_current_slab(pool, &by_block_no_slab);
     let_go(record);
-    slice(index_of(record)).state = SlabState::partial;
+    granule(index_of(record)).state = SlabUse::partial;
     base::list_push(pool->partial, index_of(record), slab);
     slab_emptied(pool, record);
   }
   for (Index page = pool->pages; page != 0;) {
-    const Index next = slice(page).next;
-    if (slice(page).busy == 0) {
+    const Index next = granule(page).next;
+    if (granule(page).busy == 0) {
       page_release(pool, page);
     }
     page = next;
@@ -502,10 +502,10 @@ void pool_trim(Pool* pool) {
   pool->peak_held_bytes = pool->held_bytes;
 }
 
-void pool_free_remote(void* block, Slab* record) {
+void pool_free_remote(void* block, BlockSlab* record) {
   // The block is live until it is pushed, so its slab is not given back. Its owner may change before or after.
   const Index index = index_of(record);
-  Slice& info = slice(index);
+  Granule& info = granule(index);
   const auto link = [block, index](std::uint32_t next) { set_link(block, slab_link_to(index, next)); };
   if (RemoteList::push(info.remote, info.oldest, slab_link_from(index, block), link)) {
     PendingStack::push(record->pool.load(std::memory_order_acquire)->pending, index, info.pending_next);
@@ -519,7 +519,7 @@ void pool_adopt_lists(Pool* pool, std::size_t most) {
       return;
     }
     const Index index = pool->taken;
-    Slice& info = slice(index);
+    Granule& info = granule(index);
     pool->taken = info.pending_next.load(std::memory_order_relaxed);
     Pool* const owner = slab(index).pool.load(std::memory_order_acquire);
     if (owner == pool) {
@@ -533,7 +533,7 @@ void pool_adopt_lists(Pool* pool, std::size_t most) {
 }
 
 bool pool_keep(Pool* pool, void* block) {
-  Slab& chain_slab = pool->chain_slab;
+  BlockSlab& chain_slab = pool->chain_slab;
   const std::uint32_t most = pool->magazine_blocks;
   if (static_cast<std::int32_t>(chain_slab.excess) <= -static_cast<std::int32_t>(most)) {
     if (most == 0 || (pool->magazine != nullptr && !static_magazine_give(pool, pool->magazine))) {
@@ -544,9 +544,9 @@ bool pool_keep(Pool* pool, void* block) {
     chain_slab.excess += most;
     static_chain_used(pool->slot, std::size_t{0} - most);
   }
-  if (*pool->current != &chain_slab) {
-    pool->held = is_real(pool, *pool->current) ? *pool->current : nullptr;
-    *pool->current = &chain_slab;
+  if (current_slab(pool) != &chain_slab) {
+    pool->held = is_real(pool, current_slab(pool)) ? current_slab(pool) : nullptr;
+    set_current_slab(pool, &chain_slab);
   }
   set_link(block, chain_slab.free);
   chain_slab.free = block;
@@ -564,8 +564,8 @@ void pool_add_held(const Pool* pool, by_block_statistics* sum) {
 void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
   note_peak(const_cast<Pool*>(pool));
   std::size_t live = 0;
-  for (Index page = pool->pages; page != 0; page = slice(page).next) {
-    for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
+  for (Index page = pool->pages; page != 0; page = granule(page).next) {
+    for (Index index = page; index != granule(page).uncut; index += slab_step(pool)) {
       live += slab_live(slab(index));
     }
   }
@@ -578,12 +578,12 @@ void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
 namespace {
 
 bool page_has_room(Pool* pool, Index page) {
-  const Slice& first = slice(page);
+  const Granule& first = granule(page);
   if (first.uncut != page_end(page)) {
     return true;
   }
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-    if (slice(index).state != SlabState::full) {
+    if (granule(index).state != SlabUse::full) {
       return true;
     }
   }
@@ -591,18 +591,18 @@ bool page_has_room(Pool* pool, Index page) {
 }
 
 void page_move(Pool* to, Pool* from, Index page) {
-  Slice& first = slice(page);
+  Granule& first = granule(page);
   for (Index index = page; index != first.uncut; index += slab_step(from)) {
-    Slab& record = slab(index);
-    Slice& info = slice(index);
-    if (*from->current == &record) {
-      *from->current = &by_block_no_slab;
+    BlockSlab& record = slab(index);
+    Granule& info = granule(index);
+    if (current_slab(from) == &record) {
+      set_current_slab(from, &by_block_no_slab);
       let_go(&record);
-      info.state = SlabState::partial;
+      info.state = SlabUse::partial;
       base::list_push(from->partial, index, slab);
     }
-    if (info.state == SlabState::partial || info.state == SlabState::empty) {
-      const bool partial = info.state == SlabState::partial;
+    if (info.state == SlabUse::partial || info.state == SlabUse::empty) {
+      const bool partial = info.state == SlabUse::partial;
       base::list_remove(partial ? from->partial : from->empty, index, slab);
       base::list_push(partial ? to->partial : to->empty, index, slab);
     }
@@ -631,7 +631,7 @@ unsigned pool_adopt(Pool* to, Pool* from, unsigned limit) {
   unsigned seen = 0;
   constexpr unsigned seen_limit = 64;  // bounds the time: 64 pages of at most 128 slabs
   for (Index page = from->pages; page != 0 && moved < limit && seen < seen_limit; ++seen) {
-    const Index next = slice(page).next;
+    const Index next = granule(page).next;
     if (page_has_room(from, page)) {
       page_move(to, from, page);
       ++moved;

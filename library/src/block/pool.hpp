@@ -17,7 +17,7 @@ namespace blockyard::block {
 class Watch;
 
 struct Pool {
-  Slab** current = nullptr;           ///< where the fast path finds its slab
+  BlockSlab** current = nullptr;      ///< where the fast path finds its slab
   ThreadBlocks* thread = nullptr;     ///< the owner of a static pool
   std::uint32_t stride = 0;           ///< bytes
   std::uint32_t shift = 0;            ///< bytes of a slab, as a power of two
@@ -40,10 +40,10 @@ struct Pool {
   Relaxed<std::size_t> chained_blocks;   ///< blocks in chains, with the one that `chain_slab` serves
   /// Serves blocks of a chain, and kept ones, to the fast path as if it were a slab. Its `excess`, a signed number, is
   /// how many blocks of the chain were handed out, less the kept ones that were not.
-  Slab chain_slab;
+  BlockSlab chain_slab;
   std::uint32_t chain_rest = 0;   ///< near link to the rest of that chain
   void* magazine = nullptr;       ///< kept blocks that `chain_slab` serves next, linked through their first word
-  Slab* held = nullptr;           ///< while `chain_slab` is current: the slab to go on with
+  BlockSlab* held = nullptr;      ///< while `chain_slab` is current: the slab to go on with
   PendingStack::Word pending{0};  ///< slabs announced by remote frees
   Index taken = 0;                ///< those taken off that stack, whose lists were not adopted yet
   Watch* watch = nullptr;         ///< set in watched processes (watch.hpp)
@@ -53,7 +53,7 @@ struct Pool {
 };
 
 /// A pool for blocks of `stride` bytes, whose fast path reads `*current`. nullptr when memory is exhausted.
-Pool* pool_create(std::size_t stride, Slab** current);
+Pool* pool_create(std::size_t stride, BlockSlab** current);
 
 /// Gives every page back, and the pool to the store.
 void pool_destroy(Pool* pool);
@@ -62,7 +62,7 @@ void pool_destroy(Pool* pool);
 void* pool_allocate_slow(Pool* pool);
 
 /// After slab_put() returned false.
-void pool_free_slow(Pool* pool, Slab* slab);
+void pool_free_slow(Pool* pool, BlockSlab* slab);
 
 /// Frees a block of any slab of this pool: fast path and slow path.
 void pool_free(Pool* pool, void* block);
@@ -83,7 +83,7 @@ void pool_reset(Pool* pool);
 void pool_trim(Pool* pool);
 
 /// Any thread: frees a block on its slab's remote list. Lock-free.
-void pool_free_remote(void* block, Slab* slab);
+void pool_free_remote(void* block, BlockSlab* slab);
 
 /// Keeps a block of another thread's slab: the next allocation returns it. False when the pool and its slot have as
 /// many as they may.
@@ -138,11 +138,19 @@ bool take_magazine(Pool* pool);
 /// `chain_slab` is current no more: the slab that was before it is, if there was one.
 void leave_chain_slab(Pool* pool);
 
+/// The slab that the fast path takes from. Reports read it while the owner goes on, so it is written as here only.
+inline BlockSlab* current_slab(const Pool* pool) {
+  return std::atomic_ref(*pool->current).load(std::memory_order_relaxed);
+}
+inline void set_current_slab(const Pool* pool, BlockSlab* slab) {
+  std::atomic_ref(*pool->current).store(slab, std::memory_order_relaxed);
+}
+
 inline Index slab_step(const Pool* pool) { return Index{1} << (pool->shift - slab_shift); }
 /// The `floor` of a held slab: the current one, after few of its blocks came and went. Its count then is one higher
 /// than `excess` alone would be, so that freeing the last block takes no call.
 inline constexpr std::uint32_t held_floor = ~std::uint32_t{0};
-inline std::uint32_t slab_live(const Slab& record) { return record.floor + record.excess; }
+inline std::uint32_t slab_live(const BlockSlab& record) { return record.floor + record.excess; }
 
 /// The near links in a chain's blocks. Word 0 of each block links to the next one; word 1 of the first block links to
 /// the next chain.

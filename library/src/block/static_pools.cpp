@@ -36,7 +36,7 @@ struct Chains {
 
 constexpr ThreadBlocks make_no_blocks() {
   ThreadBlocks blocks{};
-  for (Slab*& current : blocks.current) {
+  for (BlockSlab*& current : blocks.current) {
     current = &by_block_no_slab;
   }
   return blocks;
@@ -165,14 +165,14 @@ void* watched_allocate(std::uint32_t slot, std::size_t stride) {
   return watch_allocate(pool);
 }
 
-void watched_free(std::uint32_t slot, const Slab* supposed, void* block) {
+void watched_free(std::uint32_t slot, const BlockSlab* supposed, void* block) {
   const std::lock_guard lock(watched_lock);
   watch_forget_type(block);
   watch_free(watched[slot], supposed, block);
 }
 
 void free_one(void* block, std::size_t stride) {
-  Slab* const record = slab_of(block, slab_mask_of(slab_shift_of(stride)));
+  BlockSlab* const record = slab_of(block, slab_mask_of(slab_shift_of(stride)));
   if (record->owner.load(std::memory_order_relaxed) != thread_blocks()) {
     pool_free_remote(block, record);
   } else if (!slab_put(record, block, stride)) {
@@ -272,11 +272,11 @@ void* by_static_block_take(std::size_t stride) {
 
 void by_static_block_give(void* block, std::size_t stride) noexcept { by_static_block_free_checked(block, stride); }
 
-void by_static_block_free_slow(Slab* record) noexcept {
+void by_static_block_free_slow(BlockSlab* record) noexcept {
   pool_free_slow(record->pool.load(std::memory_order_relaxed), record);
 }
 
-void by_static_block_free_remote(void* block, Slab* record) noexcept {
+void by_static_block_free_remote(void* block, BlockSlab* record) noexcept {
   if (process_is_watched()) {
     watched_free(0, record, block);
     return;
@@ -462,10 +462,10 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
   }
   // By the table, not by the pools' lists, which their owners may change meanwhile.
   window_each_slab([&](Index index) {
-    const Slab& record = slab(index);
+    const BlockSlab& record = slab(index);
     const Pool* const pool = record.pool.load(std::memory_order_acquire);
     if (pool->thread != nullptr && pool->slot == slot) {
-      live += slab_live(record) - RemoteList::count_of(slice(index).remote.load(std::memory_order_relaxed));
+      live += slab_live(record) - RemoteList::count_of(granule(index).remote.load(std::memory_order_relaxed));
     }
   });
   const std::size_t waiting =

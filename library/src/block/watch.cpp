@@ -39,12 +39,12 @@ constexpr std::size_t least_waiting = 256;
 
 constinit std::atomic<long> fail_countdown{-1};
 
-// One bit per block. Each slice has as many as the smallest blocks need.
-constexpr std::size_t bitmap_bytes = slice_bytes / least_stride / 8;
+// One bit per block. Each granule has as many as the smallest blocks need.
+constexpr std::size_t bitmap_bytes = granule_bytes / least_stride / 8;
 
 unsigned char* bitmaps() {
   static unsigned char* const table =
-      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / slice_bytes * bitmap_bytes));
+      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / granule_bytes * bitmap_bytes));
   return table;
 }
 
@@ -90,7 +90,7 @@ bool watch_pool(Pool* pool) {
     return false;
   }
   // The fast path must never see a slab: the pool finds its own through a pointer that only it has.
-  Slab** const hidden = static_cast<Slab**>(window_record(sizeof(Slab*)));
+  BlockSlab** const hidden = static_cast<BlockSlab**>(window_record(sizeof(BlockSlab*)));
   if (hidden == nullptr) {
     return false;
   }
@@ -112,7 +112,7 @@ void* watch_allocate(Pool* pool) {
     block = pool_allocate_slow(pool);
     if (block != nullptr) {
       // A free by an unchecked caller's fast path must lead to free_slow(): see watch_undo_put().
-      Slab* const record = slab_of(block, slab_mask_of(pool->shift));
+      BlockSlab* const record = slab_of(block, slab_mask_of(pool->shift));
       record->floor = slab_live(*record) - 1;
       record->excess = 1;
     }
@@ -137,25 +137,25 @@ void* watch_allocate(Pool* pool) {
 
 namespace {
 
-// The type of each static block: a number per place where a block may begin. A slice's table is made with its first
+// The type of each static block: a number per place where a block may begin. A granule's table is made with its first
 // typed block, and stays.
-using TypeNumbers = std::array<std::uint16_t, slice_bytes / least_stride>;
+using TypeNumbers = std::array<std::uint16_t, granule_bytes / least_stride>;
 constinit std::array<TypeRecord*, 4096> numbered_types{};  // from 1 on; types beyond are reported as untyped
 constinit std::uint16_t type_count = 0;
 
 // nullptr when there is none, or memory for it is exhausted.
 std::uint16_t* type_number_of(const void* block, bool make) {
   static TypeNumbers** const tables =
-      static_cast<TypeNumbers**>(base::reserve_pages(by_block_window.bytes / slice_bytes * sizeof(TypeNumbers*)));
+      static_cast<TypeNumbers**>(base::reserve_pages(by_block_window.bytes / granule_bytes * sizeof(TypeNumbers*)));
   if (tables == nullptr) {
     return nullptr;
   }
   const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base);
-  TypeNumbers*& numbers = tables[offset / slice_bytes];
+  TypeNumbers*& numbers = tables[offset / granule_bytes];
   if (numbers == nullptr && make) {
     numbers = static_cast<TypeNumbers*>(window_record(sizeof(TypeNumbers)));
   }
-  return numbers == nullptr ? nullptr : &(*numbers)[offset % slice_bytes / least_stride];
+  return numbers == nullptr ? nullptr : &(*numbers)[offset % granule_bytes / least_stride];
 }
 
 }  // namespace
@@ -190,16 +190,16 @@ void watch_forget_type(const void* block) {
 
 namespace {
 
-// The slab that holds an address, whatever the size of its blocks: a slab of 2^order slices begins at a multiple of as
-// many. Ends the process when there is none.
-Slab* slab_at(const void* block) {
+// The slab that holds an address, whatever the size of its blocks: a slab of 2^order granules begins at a multiple of
+// as many. Ends the process when there is none.
+BlockSlab* slab_at(const void* block) {
   if (!in_window(block)) {
     fail("foreign free (no block allocator ever made this address)", block, 0);
   }
   const Index inside = index_of(slab_of(block, slab_mask_of(slab_shift)));
   for (unsigned order = 0; order <= max_order; ++order) {
     const Index first = inside & ~((Index{1} << order) - 1);
-    if (slice(first).state != SlabState::unused) {
+    if (granule(first).state != SlabUse::unused) {
       if (slab(first).pool.load(std::memory_order_relaxed)->shift < slab_shift + order) {
         break;  // its slab ends before the address
       }
@@ -211,8 +211,8 @@ Slab* slab_at(const void* block) {
 
 }  // namespace
 
-void watch_free(const Pool* pool, const Slab* supposed, void* block) {
-  const Slab* const record = slab_at(block);
+void watch_free(const Pool* pool, const BlockSlab* supposed, void* block) {
+  const BlockSlab* const record = slab_at(block);
   Pool* const owner = record->pool.load(std::memory_order_relaxed);
   if (supposed != nullptr ? record != supposed : owner != pool) {
     fail("foreign free (the block is another pool's)", block, owner->stride);
@@ -234,7 +234,7 @@ void watch_free(const Pool* pool, const Slab* supposed, void* block) {
   owner->watch->push(block);  // if the ring cannot grow, the block is lost, which is safe
 }
 
-void watch_undo_put(Slab* record) {
+void watch_undo_put(BlockSlab* record) {
   record->free = link_of(record->free);
   record->excess = 1;
 }
@@ -244,8 +244,8 @@ void watch_reset(Pool* pool) {
     return;
   }
   const std::size_t slab_bytes = std::size_t{1} << pool->shift;
-  for (Index page = pool->pages; page != 0; page = slice(page).next) {
-    for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
+  for (Index page = pool->pages; page != 0; page = granule(page).next) {
+    for (Index index = page; index != granule(page).uncut; index += slab_step(pool)) {
       for (std::uint32_t number = 0; checks::listener() != nullptr && number < pool->capacity; ++number) {
         const std::byte* const block = address_of(index) + std::size_t{number} * pool->stride;
         if (LiveBit(pool, block).test()) {

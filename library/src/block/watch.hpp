@@ -16,7 +16,7 @@
 namespace blockyard::block {
 
 struct Pool;
-struct Slab;
+struct BlockSlab;
 struct TypeRecord;
 
 /// BLOCKYARD_LEAKS in the environment: 1 asks for leak reports, 2 for stacks too. 0 without it, and for any other
@@ -32,9 +32,9 @@ void* watch_allocate(Pool* pool);
 /// Frees a block that should be of this pool; of nullptr, an allocator that never had a block, none is. Of a static
 /// block the caller may say instead in which slab it `supposed` it to lie, according to the size that it believes it
 /// has.
-void watch_free(const Pool* pool, const Slab* supposed, void* block);
+void watch_free(const Pool* pool, const BlockSlab* supposed, void* block);
 /// Undoes what an inline slab_put() did with a watched block.
-void watch_undo_put(Slab* slab);
+void watch_undo_put(BlockSlab* slab);
 void watch_reset(Pool* pool);
 void watch_pool_ends(Pool* pool);
 /// Blocks of the pool that wait in its queue.

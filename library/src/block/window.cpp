@@ -16,7 +16,7 @@ namespace blockyard::block {
 
 extern "C" {
 constinit Window by_block_window;
-constinit Slab by_block_no_slab;
+constinit BlockSlab by_block_no_slab;
 }
 
 constinit base::Mutex records_lock;
@@ -27,13 +27,13 @@ namespace {
 constexpr std::size_t full_bytes = std::size_t{32} << 30;
 constexpr std::size_t least_bytes = std::size_t{64} << 20;
 constexpr Index largest_run = Index{1} << max_order;
-constexpr Index near_end = near_reach / slice_bytes;
+constexpr Index near_end = near_reach / granule_bytes;
 
-constinit Slab* slabs = nullptr;
-constinit Slice* slices = nullptr;
-// Its pages are slices.
+constinit BlockSlab* slabs = nullptr;
+constinit Granule* granules = nullptr;
+// Its pages are granules.
 constinit pages::Region region;
-constinit std::atomic<Index> fresh{0};  // slices from here on were never handed out
+constinit std::atomic<Index> fresh{0};  // granules from here on were never handed out
 constinit std::byte* record_next = nullptr;
 constinit std::byte* record_end = nullptr;
 // [0]: in the part that links in units of 4 bytes reach; [1]: in the rest, once the first is used up.
@@ -44,11 +44,11 @@ bool open_locked() {
     return true;
   }
   for (std::size_t bytes = full_bytes; bytes >= least_bytes; bytes /= 2) {
-    const std::size_t count = bytes / slice_bytes;
-    const std::size_t slab_table = count * sizeof(Slab);
-    const std::size_t slice_table = count * sizeof(Slice);
-    const std::size_t tables = slab_table + slice_table + count * sizeof(pages::PageTag);
-    void* const space = base::reserve_space(bytes, largest_run * slice_bytes);
+    const std::size_t count = bytes / granule_bytes;
+    const std::size_t slab_table = count * sizeof(BlockSlab);
+    const std::size_t granule_table = count * sizeof(Granule);
+    const std::size_t tables = slab_table + granule_table + count * sizeof(pages::PageTag);
+    void* const space = base::reserve_space(bytes, largest_run * granule_bytes);
     if (space == nullptr) {
       continue;
     }
@@ -57,9 +57,9 @@ bool open_locked() {
       base::release_pages(space, bytes);
       continue;
     }
-    slabs = static_cast<Slab*>(table);
-    slices = reinterpret_cast<Slice*>(static_cast<std::byte*>(table) + slab_table);
-    region.pages = reinterpret_cast<pages::PageTag*>(static_cast<std::byte*>(table) + slab_table + slice_table);
+    slabs = static_cast<BlockSlab*>(table);
+    granules = reinterpret_cast<Granule*>(static_cast<std::byte*>(table) + slab_table);
+    region.pages = reinterpret_cast<pages::PageTag*>(static_cast<std::byte*>(table) + slab_table + granule_table);
     by_block_window.base = static_cast<std::byte*>(space);
     by_block_window.bytes = bytes;
     by_block_window.table_bias = reinterpret_cast<std::uintptr_t>(table) -
@@ -105,7 +105,7 @@ Index window_take(unsigned order, bool huge, bool near) {
   for (Index seen = window_fresh(); seen < first + length;) {
     fresh.compare_exchange_weak(seen, first + length, std::memory_order_relaxed);
   }
-  const std::size_t bytes = slice_bytes << order;
+  const std::size_t bytes = granule_bytes << order;
   if (!base::commit_pages(address_of(first), bytes)) {
     runs_of(first).free(first, pages::PageState::free_decommitted);
     return 0;
@@ -117,7 +117,7 @@ Index window_take(unsigned order, bool huge, bool near) {
 }
 
 void window_give(Index first, unsigned order, bool huge) {
-  const std::size_t bytes = slice_bytes << order;
+  const std::size_t bytes = granule_bytes << order;
   if (!base::discard_pages(address_of(first), bytes)) {
     std::memset(address_of(first), 0, bytes);  // who takes them next counts on it
   }
@@ -168,10 +168,10 @@ void* window_record(std::size_t bytes) {
   return record;
 }
 
-Slice& slice(Index index) { return slices[index]; }
+Granule& granule(Index index) { return granules[index]; }
 
-Slab& slab(Index index) { return slabs[index]; }
+BlockSlab& slab(Index index) { return slabs[index]; }
 
-Index index_of(const Slab* record) { return static_cast<Index>(record - slabs); }
+Index index_of(const BlockSlab* record) { return static_cast<Index>(record - slabs); }
 
 }  // namespace blockyard::block

@@ -1,8 +1,8 @@
 // The window: the address range that holds every block of the process, and the flat tables beside it.
 //
-// Address space is handed out in *runs* of 2^order slices by a page heap (pages/page_heap.hpp), O(1). (A *slice* is 32
-// KiB, the smallest slab.) The tables are reserved with the window and become resident as they are touched: 120 bytes
-// per slice.
+// Address space is handed out in *runs* of 2^order granules by a page heap (pages/page_heap.hpp), O(1). (A *granule* is
+// 32 KiB, the smallest slab.) The tables are reserved with the window and become resident as they are touched: 120
+// bytes per granule.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,15 @@
 
 namespace blockyard::block {
 
-/// A slice's index in the window, and the index of the slab that begins there. 0 is none.
+/// A granule's index in the window, and the index of the slab that begins there. 0 is none.
 using Index = std::uint32_t;
 
-inline constexpr std::size_t slice_bytes = std::size_t{1} << slab_shift;
+inline constexpr std::size_t granule_bytes = std::size_t{1} << slab_shift;
 /// Largest run: 8 MiB, the slab of the largest blocks.
 inline constexpr unsigned max_order = 8;
 
-/// The state of a slab in its pool.
-enum class SlabState : std::uint8_t {
+/// What a pool uses a slab for.
+enum class SlabUse : std::uint8_t {
   unused,   ///< not cut yet
   current,  ///< blocks are taken from it
   partial,  ///< in the list of slabs with free blocks
@@ -34,22 +34,22 @@ enum class SlabState : std::uint8_t {
 using RemoteList = base::RemoteList<>;
 using PendingStack = base::PendingStack<>;
 
-/// The record of a slice beyond its Slab, used on slow paths only.
-struct Slice {
+/// The record of a granule beyond its BlockSlab, used on slow paths only.
+struct Granule {
   RemoteList::Word remote;          ///< blocks of the slab that other threads freed, or a mark (give_back.hpp)
   RemoteList::Oldest oldest;        ///< end of that list
   PendingStack::Word pending_next;  ///< next slab in its owner's stack of slabs with such blocks
-  Relaxed<Index> page;              ///< first slice of its page, set for each slab that is cut
-  Relaxed<SlabState> state;
-  Relaxed<std::uint8_t> order;       ///< in a page's first slice: its size
-  Relaxed<bool> huge;                ///< in a page's first slice: huge pages were asked for
-  Relaxed<std::uint8_t> slab_order;  ///< in a page's first slice: the size of its slabs
-  std::uint8_t busy;                 ///< in a page's first slice: slabs that are neither empty nor unused
-  Index uncut;                       ///< in a page's first slice: the first slab never cut, or the page's end
-  Index next;                        ///< in a page's first slice: next page of the pool
+  Relaxed<Index> page;              ///< first granule of its page, set for each slab that is cut
+  Relaxed<SlabUse> state;
+  Relaxed<std::uint8_t> order;       ///< in a page's first granule: its size
+  Relaxed<bool> huge;                ///< in a page's first granule: huge pages were asked for
+  Relaxed<std::uint8_t> slab_order;  ///< in a page's first granule: the size of its slabs
+  std::uint8_t busy;                 ///< in a page's first granule: slabs that are neither empty nor unused
+  Index uncut;                       ///< in a page's first granule: the first slab never cut, or the page's end
+  Index next;                        ///< in a page's first granule: next page of the pool
   Index previous;
 };
-static_assert(sizeof(Slice) == 40);
+static_assert(sizeof(Granule) == 40);
 
 /// Guards the opening of the window, its records and the store of unused pools. Never taken on a fast path.
 extern base::Mutex records_lock;
@@ -57,7 +57,7 @@ extern base::Mutex records_lock;
 /// Reserves the window, once. False when the system refuses even a small one.
 bool window_open();
 
-/// A committed run of 2^order slices, or 0. With `near`, it lies within near_reach. One call into the operating
+/// A committed run of 2^order granules, or 0. With `near`, it lies within near_reach. One call into the operating
 /// system, two with `huge`.
 Index window_take(unsigned order, bool huge, bool near);
 
@@ -67,19 +67,19 @@ void window_give(Index first, unsigned order, bool huge);
 /// Zeroed memory for the allocators' own records, which is never given back. nullptr when exhausted.
 void* window_record(std::size_t bytes);
 
-Slice& slice(Index index);
-Slab& slab(Index index);
-Index index_of(const Slab* slab);
+Granule& granule(Index index);
+BlockSlab& slab(Index index);
+Index index_of(const BlockSlab* slab);
 
-/// The first slice that was never handed out. Any thread.
+/// The first granule that was never handed out. Any thread.
 Index window_fresh();
 
-/// Calls `visit` with each slab that is cut now. Any thread. O(slices).
+/// Calls `visit` with each slab that is cut now. Any thread. O(granules).
 template <class Visit>
 void window_each_slab(Visit&& visit) {
   const Index end = window_fresh();
   for (Index index = 1; index < end; ++index) {
-    if (slice(index).state != SlabState::unused) {
+    if (granule(index).state != SlabUse::unused) {
       visit(index);
     }
   }
@@ -90,7 +90,7 @@ void window_lock();
 void window_unlock();
 void window_unlock_in_child();
 
-inline std::byte* address_of(Index index) { return by_block_window.base + std::size_t{index} * slice_bytes; }
+inline std::byte* address_of(Index index) { return by_block_window.base + std::size_t{index} * granule_bytes; }
 
 /// The numbers of blocks in a slab's remote list. 0 is no block.
 inline std::uint32_t slab_link_from(Index slab, const void* block) {

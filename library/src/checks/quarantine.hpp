@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -21,25 +22,33 @@ class Quarantine {
  public:
   /// Takes it in as the newest; false: memory is exhausted.
   bool push(const Waiting& one) {
-    if (count_ == room_ && !grow()) {
+    const std::size_t count = this->count();
+    if (count == room_ && !grow()) {
       return false;
     }
-    ring_[(first_ + count_++) & (room_ - 1)] = one;
+    ring_[(first_ + count) & (room_ - 1)] = one;
+    count_.store(count + 1, std::memory_order_relaxed);
     return true;
   }
   /// The oldest, out; there is one.
   Waiting pop() {
-    --count_;
+    count_.store(count() - 1, std::memory_order_relaxed);
     return ring_[std::exchange(first_, (first_ + 1) & (room_ - 1))];
   }
-  void clear() { first_ = count_ = 0; }
-  std::size_t count() const { return count_; }
+  void clear() {
+    first_ = 0;
+    count_.store(0, std::memory_order_relaxed);
+  }
+  /// Any thread.
+  std::size_t count() const { return count_.load(std::memory_order_relaxed); }
   /// Gives its memory back; none waits any more.
   void release() {
     if (ring_ != nullptr) {
       base::release_pages(ring_, room_ * sizeof(Waiting));
     }
-    *this = {};
+    ring_ = nullptr;
+    room_ = 0;
+    clear();
   }
 
  private:
@@ -49,21 +58,22 @@ class Quarantine {
     if (ring == nullptr) {
       return false;
     }
-    for (std::size_t i = 0; i < count_; ++i) {
+    for (std::size_t i = 0; i < count(); ++i) {
       ring[i] = ring_[(first_ + i) & (room_ - 1)];
     }
-    const std::size_t count = count_;
-    release();
+    if (ring_ != nullptr) {
+      base::release_pages(ring_, room_ * sizeof(Waiting));
+    }
     ring_ = ring;
     room_ = room;
-    count_ = count;
+    first_ = 0;
     return true;
   }
 
   Waiting* ring_ = nullptr;
   std::size_t room_ = 0;
   std::size_t first_ = 0;
-  std::size_t count_ = 0;
+  std::atomic<std::size_t> count_{0};
 };
 
 /// The last so many: the next to come takes the place of the oldest, which leaves. Empty ones wait at first.

@@ -1,10 +1,7 @@
 #include "heap/settings.hpp"
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 
 #include "base/process.hpp"
 #include "base/say.hpp"
@@ -16,31 +13,12 @@ constinit Settings settings;
 
 namespace {
 
-// A number with an optional K, M or G; false when the text is anything else.
-bool parse(const char* text, std::uint64_t* value) {
-  char* end = nullptr;
-  errno = 0;
-  const std::uint64_t number = std::strtoull(text, &end, 10);
-  if (end == text || errno != 0 || *text == '-') {
-    return false;
-  }
-  constexpr std::string_view units = "kKmMgG";
-  const std::size_t unit = units.find(*end);
-  const unsigned shift = unit == std::string_view::npos ? 0 : 10 * static_cast<unsigned>(unit / 2 + 1);
-  end += shift != 0 ? 1 : 0;
-  if (*end != '\0' || (number << shift) >> shift != number) {
-    return false;
-  }
-  *value = number << shift;
-  return true;
-}
-
 struct Range {
   const char* name;
   std::uint64_t least;
   std::uint64_t most;
-  Setting<std::uint64_t> Settings::*setting = nullptr;
-  const char* shown = nullptr;  // behind its value
+  Setting<std::uint64_t> Settings::*setting;
+  const char* shown;  // behind its value
 };
 
 // In the order of by_heap_setting.
@@ -59,20 +37,6 @@ constexpr std::array<Range, 6> ranges{{
 }};
 static_assert(ranges.size() == BY_HEAP_HUGE_PAGES + 1);
 
-// The value of an environment variable; false where there is none, or none that serves, which is said.
-bool read_number(const Range& range, std::uint64_t* value) {
-  const char* const text = base::environment(range.name);
-  if (text == nullptr || *text == '\0') {
-    return false;
-  }
-  if (!parse(text, value) || *value < range.least || *value > range.most) {
-    base::say("blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", range.name, text,
-              static_cast<unsigned long long>(range.least), static_cast<unsigned long long>(range.most));
-    return false;
-  }
-  return true;
-}
-
 void show_settings() {
   char text[1024];
   int length = std::snprintf(text, sizeof text, "blockyard: heap settings\n");
@@ -89,19 +53,20 @@ void show_settings() {
 void read_settings() {
   std::uint64_t value = 0;
   for (std::size_t which = 0; which < ranges.size(); ++which) {
-    if (read_number(ranges[which], &value)) {
+    const Range& range = ranges[which];
+    if (base::read_number(range.name, range.least, range.most, &value)) {
       set_setting(which, value);
     }
   }
 #if !BLOCKYARD_CHECKED
-  if (read_number({"BLOCKYARD_HEAP_GUARD", 0, 1}, &value)) {
+  if (base::read_number("BLOCKYARD_HEAP_GUARD", 0, 1, &value)) {
     settings.guard = value != 0;
   }
-  if (read_number({"BLOCKYARD_HEAP_GUARD_SAMPLE", 0, 1'000'000'000}, &value)) {
+  if (base::read_number("BLOCKYARD_HEAP_GUARD_SAMPLE", 0, 1'000'000'000, &value)) {
     settings.guard_sample = static_cast<std::uint32_t>(value);
   }
 #endif
-  if (read_number({"BLOCKYARD_HEAP_SHOW", 0, 1}, &value) && value != 0) {
+  if (base::read_number("BLOCKYARD_HEAP_SHOW", 0, 1, &value) && value != 0) {
     show_settings();
   }
 }

@@ -76,7 +76,7 @@ bool HugePages::give_back(std::uint32_t first_page, std::uint32_t pages) {
   };
   const std::uint32_t first = first_page / per_chunk;
   const std::uint32_t last = (end - 1) / per_chunk;
-  base::Bound<base::Loop::chunks_given_back> parts(2);
+  base::Bound parts("chunks given back at once", 2);
   for (std::uint32_t chunk = first; chunk <= last; ++chunk) {
     parts.turn();
     if (!is_whole(chunk)) {
@@ -84,7 +84,7 @@ bool HugePages::give_back(std::uint32_t first_page, std::uint32_t pages) {
     }
   }
   const bool done = base::discard_pages(region_.page_address(first_page), std::size_t{pages} << page_shift);
-  base::Bound<base::Loop::chunks_given_back> wholes(2);
+  base::Bound wholes("chunks given back at once", 2);
   for (std::uint32_t chunk = first; chunk <= last; ++chunk) {
     wholes.turn();
     if (is_whole(chunk)) {

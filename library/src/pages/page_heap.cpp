@@ -24,7 +24,8 @@ void PageHeap::mark(std::uint32_t first, std::uint32_t length, PageState state) 
 void PageHeap::count_reserve(std::uint32_t length, PageState state, bool added) {
   if (state == PageState::free_ready && length >= reserve_run) {
     // Read without the lock elsewhere.
-    __atomic_store_n(&reserve_pages_, added ? reserve_pages_ + length : reserve_pages_ - length, __ATOMIC_RELAXED);
+    __atomic_store_n(&pages_in_reserve_, added ? pages_in_reserve_ + length : pages_in_reserve_ - length,
+                     __ATOMIC_RELAXED);
   }
 }
 
@@ -137,7 +138,7 @@ std::uint64_t PageHeap::free_pages() const {
 }
 
 void PageHeap::note_lowest() {
-  lowest_.reserve = std::min(lowest_.reserve, reserve_pages_);
+  lowest_.reserve = std::min(lowest_.reserve, pages_in_reserve_);
   lowest_.free = std::min(lowest_.free, free_pages());
 }
 
@@ -304,7 +305,8 @@ void PageHeap::free(std::uint32_t first, PageState state) {
 
 void PageHeap::abandon_work() {
   const std::lock_guard hold(lock_);
-  base::Bound<base::Loop::runs_in_work> runs([&] { return pages_in_work_; });  // each has one page at least
+  base::Bound runs("runs in work given up in a forked child",
+                   [&] { return pages_in_work_; });  // each has one page at least
   while (first_in_work_ != 0) {
     runs.turn();
     const std::uint32_t first = first_in_work_;
@@ -360,7 +362,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated, s
 
 PageHeap::Lowest PageHeap::take_lowest() {
   const std::lock_guard hold(lock_);
-  return std::exchange(lowest_, Lowest{reserve_pages_, free_pages()});
+  return std::exchange(lowest_, Lowest{pages_in_reserve_, free_pages()});
 }
 
 PageHeap::Totals PageHeap::totals() {
@@ -375,7 +377,7 @@ PageRun PageHeap::take_free(PageState state, std::uint32_t longest) {
   const std::lock_guard hold(lock_);
   const FreeRuns& runs = free_[index_of(state)];
   std::uint32_t list = longest == no_limit ? FreeRuns::end_of_lists : FreeRuns::list_of(longest + 1);
-  base::Bound<base::Loop::lists_for_purge> lists(least_taken);  // each length below it has a list
+  base::Bound lists("lists searched for what to purge", least_taken);  // each length below it has a list
   for (list = runs.next_below(list); list != 0; list = runs.next_below(list)) {
     lists.turn();
     const std::uint32_t found = runs.last_of(list);
@@ -471,7 +473,7 @@ const char* PageHeap::check() {
   if (in_work != pages_in_work_ || in_work != listed_in_work) {
     return "the count of pages in work differs from the runs";
   }
-  if (reserve != reserve_pages_) {
+  if (reserve != pages_in_reserve_) {
     return "the count of reserve pages differs from the runs";
   }
   for (unsigned index = 0; index < 3; ++index) {

@@ -105,13 +105,13 @@ class PageHeap {
   Totals totals();
   /// Free ready pages in runs of at least reserve_run pages, read without the lock. Shorter runs serve what fits them,
   /// but a reserve made of them would miss every larger block.
-  std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
+  std::uint64_t pages_in_reserve() const { return __atomic_load_n(&pages_in_reserve_, __ATOMIC_RELAXED); }
 
   /// Pages that were in use at once, rounded up to chunks: those below the high-water mark. Read without the lock.
   std::uint64_t most_used() const { return __atomic_load_n(&top_, __ATOMIC_RELAXED); }
 
   struct Lowest {
-    std::uint64_t reserve = 0;  ///< reserve_pages()
+    std::uint64_t reserve = 0;  ///< pages_in_reserve()
     std::uint64_t free = 0;     ///< free pages that are, or may be, populated: ready and dirty
   };
   /// The least that each has been since the last call.
@@ -180,7 +180,7 @@ class PageHeap {
   std::uint32_t top_ = 0;     // pages from here on were never used
   std::uint64_t pages_in_work_ = 0;
   std::uint32_t first_in_work_ = 0;  // 0: none; linked as free runs are
-  std::uint64_t reserve_pages_ = 0;
+  std::uint64_t pages_in_reserve_ = 0;
   Lowest lowest_;
   std::uint64_t pages_taken_ = 0;
   std::array<FreeRuns, 3> free_;

@@ -152,7 +152,7 @@ void Region::populate_tables(std::uint32_t first_page, std::uint32_t count) cons
   for (const Table& table : tables) {
     char* const first = table.base + first_page * table.bytes_per_slice / pages_per_slice;
     char* const last = table.base + ((first_page + count) * table.bytes_per_slice - 1) / pages_per_slice;
-    base::Bound<base::Loop::table_pages> table_pages(most_table_bytes / page_bytes + 1);
+    base::Bound table_pages("pages of a table populated", most_table_bytes / page_bytes + 1);
     for (char* at = first; at < last; at += page_bytes) {
       table_pages.turn();
       touch_without_change(at);

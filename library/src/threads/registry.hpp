@@ -14,7 +14,29 @@
 
 namespace blockyard::threads {
 
-/// What a state derives from.
+/// What tells of the ends of threads that have a State: all that heaps need, which wait for their threads without a
+/// lock (heap/front/heap_table.hpp). One for each kind of State.
+template <class State>
+class ThreadEnds {
+ public:
+  /// Once, before any enter(): `at_exit` is called with its value when a thread ends. False: there is no key for it.
+  bool open(base::ThreadExit::Callback at_exit) { return exit_.open(at_exit); }
+  /// The calling thread has the state from now on. False: it has left once, or there is no key, so that perhaps nobody
+  /// tells of its end. May allocate.
+  bool enter(State* state) { return exit_.set(state) && !has_left_; }
+  /// The calling thread ends.
+  void leave() { has_left_ = true; }
+  /// Whether it has left once: what it holds from then on may be lost.
+  static bool has_left() { return has_left_; }
+  /// See base::ThreadExit.
+  bool enter_may_allocate() const { return exit_.set_may_allocate(); }
+
+ private:
+  base::ThreadExit exit_;
+  static inline constinit thread_local bool has_left_ __attribute__((tls_model("initial-exec"))) = false;
+};
+
+/// What a state of a Registry derives from.
 template <class State>
 struct Registered {
   State* next_parked = nullptr;  ///< or, of a late thread's, the next of such
@@ -25,8 +47,12 @@ struct Registered {
 /// One for each kind of State. Its owner has a lock for it, which all but enter(), known() and those of the calling
 /// thread alone need. Nothing here is ever destroyed.
 template <class State>
-class Registry {
+class Registry : private ThreadEnds<State> {
+  using Ends = ThreadEnds<State>;
+
  public:
+  using Ends::has_left;
+
   struct Taken {
     State* state;
     bool was_lost;  ///< its thread's end came unnoticed: the owner puts away what it left
@@ -36,7 +62,7 @@ class Registry {
   /// the state when the thread ends. O(1).
   template <class Make>
   Taken take(base::ThreadExit::Callback at_exit, Make&& make) {
-    exit_.open(at_exit);
+    Ends::open(at_exit);
     if (State* const lost = take_lost(); lost != nullptr) {
       return {lost, true};
     }
@@ -52,7 +78,7 @@ class Registry {
 
   /// The calling thread has the state from now on. Without the lock, since it may allocate.
   void enter(State* state, base::Mutex& lock) {
-    if (!exit_.set(state) || has_left_) {
+    if (!Ends::enter(state)) {
       const std::lock_guard hold(lock);
       state->late_thread = base::thread_id();
       state->next_parked = late_;
@@ -62,7 +88,7 @@ class Registry {
 
   /// The calling thread ends: its state waits for the next to begin. O(1), but for late threads.
   void park(State* state) {
-    has_left_ = true;
+    Ends::leave();
     if (state->late_thread != 0) {
       State** place = &late_;
       while (*place != nullptr && *place != state) {
@@ -79,10 +105,6 @@ class Registry {
 
   /// In a forked child: none of the parent's other threads is there, and the one that is has another number.
   void forget_late() { late_ = nullptr; }
-
-  /// Whether the calling thread's state was parked once, at its end. What it holds from then on may be lost: nobody
-  /// need tell of its end again.
-  static bool has_left() { return has_left_; }
 
   /// The state parked last, which links to the others by next_parked. Whether there is one needs no lock.
   State* parked() const { return parked_.load(std::memory_order_relaxed); }
@@ -108,8 +130,6 @@ class Registry {
   std::atomic<State*> parked_{nullptr};  // written under the lock
   std::atomic<State*> known_{nullptr};
   State* late_ = nullptr;
-  base::ThreadExit exit_;
-  static inline constinit thread_local bool has_left_ __attribute__((tls_model("initial-exec"))) = false;
 };
 
 }  // namespace blockyard::threads

@@ -212,7 +212,7 @@ TEST_F(CheckedHeapDeathTest, a_free_into_a_destroyed_heap_is_reported) {
 TEST_F(CheckedHeapDeathTest, a_loop_beyond_its_stated_bound_is_reported) {
   EXPECT_DEATH(
       {
-        blockyard::base::Bound<blockyard::base::Loop::lists_adopted> bound(2);
+        blockyard::base::Bound bound("lists of remote frees adopted", 2);
         bound.turn();
         bound.turn();
         bound.turn();

@@ -1,4 +1,4 @@
-/* Parking a heap at a thread's end and handing it on: library/src/heap/heap_table.cpp over index_stack.hpp.
+/* Parking a heap at a thread's end and handing it on: library/src/heap/front/heap_table.cpp over index_stack.hpp.
  *
  * Threads come and go over two heaps while another frees blocks that live in them, and the janitor sweeps parked heaps.
  * A heap has one user at a time, and a remote free is adopted by whoever uses the heap then: none is lost.

@@ -11,7 +11,7 @@
 #include <functional>
 #include <utility>
 
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 #include "pages/huge_pages.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 #include "pages/page_heap.hpp"
 #include "pages/page_lock.hpp"
 
@@ -104,7 +104,7 @@ TEST_F(PageHeapTest, remembers_how_low_the_reserve_was) {
   const PageRun reserve = pages.allocate(4 * chunk, chunk, Prefer::decommitted, PageState::in_work);
   pages.free(reserve.first, PageState::free_ready);
   pages.take_lowest();
-  const std::uint64_t before = pages.reserve_pages();
+  const std::uint64_t before = pages.pages_in_reserve();
   ASSERT_GE(before, 2 * PageHeap::reserve_run);
   const PageRun run = pages.allocate(PageHeap::reserve_run, 1, Prefer::ready, PageState::used_block);
   ASSERT_EQ(run.from, PageState::free_ready);
@@ -112,7 +112,7 @@ TEST_F(PageHeapTest, remembers_how_low_the_reserve_was) {
   const std::uint64_t lowest = pages.take_lowest().reserve;
   EXPECT_LE(lowest, before - PageHeap::reserve_run);
   EXPECT_GE(lowest, before - 2 * PageHeap::reserve_run);  // merging runs and cutting them is no fall
-  EXPECT_EQ(pages.take_lowest().reserve, pages.reserve_pages());
+  EXPECT_EQ(pages.take_lowest().reserve, pages.pages_in_reserve());
 }
 
 // As the janitor leaves what a program at its limit freed: slabs that it cut lie populated in the middle of others.

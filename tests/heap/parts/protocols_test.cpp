@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/remote_list.hpp"
+#include "heap/front/parked_heaps.hpp"
 #include "heap/index_stack.hpp"
-#include "heap/parked_heaps.hpp"
 #include "heap/transfer/magazine_ring.hpp"
 #include "interleave/explorer.hpp"
 #include "pages/page_lock.hpp"

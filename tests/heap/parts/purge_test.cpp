@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 #include "pages/purge.hpp"
 
 namespace {

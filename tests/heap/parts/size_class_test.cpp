@@ -1,5 +1,5 @@
 // What the arithmetic of size classes promises, for every size, distance and alignment.
-#include "heap/front/size_class.hpp"
+#include "heap/size_class.hpp"
 
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ class BlockPool {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     block::by_static_block_free_checked(taken, stride_);
 #else
-    block::Slab* const slab = block::slab_of(taken, mask_);
+    block::BlockSlab* const slab = block::slab_of(taken, mask_);
     if (slab->owner.load(std::memory_order_relaxed) != block::thread_blocks()) {
       block::by_static_block_free_remote(taken, slab);
     } else if (!block::slab_put(slab, taken, stride_)) {

@@ -5,8 +5,8 @@
 /// A *slab* is 32 KiB of address space, more for blocks above 4 KiB, that holds blocks of one stride. A *page* is what
 /// an allocator takes from the operating system at a time: one slab at first, then twice as much each time, up to 4
 /// MiB. All pages lie in one *window* of address space, which is reserved once per process. Beside it lies a flat table
-/// with one Slab per 32 KiB. So a shift and an addition find a block's slab, blocks have no header, and 32 bits name
-/// any block (link.hpp).
+/// with one BlockSlab per 32 KiB. So a shift and an addition find a block's slab, blocks have no header, and 32 bits
+/// name any block (link.hpp).
 ///
 /// Allocate: pop the slab's free list; else cut at the bump pointer; else one out-of-line call. Free: extend the
 /// stretch that the bump pointer cuts, if the block is adjacent to its end; else push; and one out-of-line call when
@@ -78,7 +78,7 @@ class Relaxed {
 };
 
 /// The record of one slab, a cache line. Only the owner writes it.
-struct alignas(64) Slab {
+struct alignas(64) BlockSlab {
   void* free = nullptr;                ///< freed blocks, linked through their first word
   std::byte* bump = nullptr;           ///< where the next block is cut
   std::byte* end = nullptr;            ///< where cutting ends
@@ -89,7 +89,7 @@ struct alignas(64) Slab {
   std::uint32_t next = 0;              ///< in one of the pool's lists; an index into the table, 0 is none
   std::uint32_t previous = 0;
 };
-static_assert(sizeof(Slab) == 64, "one cache line, and slab_of() scales by it");
+static_assert(sizeof(BlockSlab) == 64, "one cache line, and slab_of() scales by it");
 inline constexpr unsigned slab_record_shift = 6;
 
 /// Where all blocks of the process lie. Written once, before the first block exists.
@@ -101,7 +101,7 @@ struct Window {
 
 extern "C" BY_API Window by_block_window;
 /// A slab that never has a block. An allocator without a slab points to it, so that the fast path needs no test.
-extern "C" BY_API Slab by_block_no_slab;
+extern "C" BY_API BlockSlab by_block_no_slab;
 
 /// The bits of an address that slab_of() keeps, for slabs of 2^shift bytes. For a size known only at run time, a mask
 /// costs one instruction where two shifts cost six.
@@ -110,10 +110,10 @@ constexpr std::int32_t slab_mask_of(unsigned shift) {
 }
 
 /// The slab of a block.
-inline Slab* slab_of(const void* block, std::int32_t mask) {
+inline BlockSlab* slab_of(const void* block, std::int32_t mask) {
   const std::uintptr_t scaled = reinterpret_cast<std::uintptr_t>(block) >> (slab_shift - slab_record_shift);
-  return reinterpret_cast<Slab*>(by_block_window.table_bias +
-                                 (scaled & static_cast<std::uintptr_t>(std::intptr_t{mask})));
+  return reinterpret_cast<BlockSlab*>(by_block_window.table_bias +
+                                      (scaled & static_cast<std::uintptr_t>(std::intptr_t{mask})));
 }
 
 /// Whether an address lies in the window, as every block does.
@@ -152,7 +152,7 @@ inline void set_chain_next(void* block, const void* next, std::size_t stride) {
 }
 
 /// A block of `slab`, or nullptr if it has none left. For the owner. Cutting is the likely branch: it fills containers.
-[[gnu::always_inline]] inline void* slab_take(Slab* slab, std::size_t stride) {
+[[gnu::always_inline]] inline void* slab_take(BlockSlab* slab, std::size_t stride) {
   if (void* const block = slab->free; block != nullptr) [[unlikely]] {
     void* const next = link_of(block);
     __builtin_prefetch(next, 1);
@@ -173,7 +173,7 @@ inline void set_chain_next(void* block, const void* next, std::size_t stride) {
 
 /// Puts a block back. For the owner. False when the caller must call the pool. Blocks freed in the order of their
 /// addresses join the stretch that is cut next; their memory is not touched.
-[[nodiscard, gnu::always_inline]] inline bool slab_put(Slab* slab, void* block, std::size_t stride) {
+[[nodiscard, gnu::always_inline]] inline bool slab_put(BlockSlab* slab, void* block, std::size_t stride) {
   if (block == slab->end) {
     // Not slab->end + stride: that would wait for the store of the free before.
     slab->end = static_cast<std::byte*>(block) + stride;

@@ -10,9 +10,9 @@
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/front/heap_contents.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"
-#include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 
 using namespace blockyard::heap;

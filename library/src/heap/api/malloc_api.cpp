@@ -3,74 +3,41 @@
 // Above: in checked builds the functions below have other names.
 #include "blockyard/heap.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 
 #include "checks/report.hpp"
+#include "heap/api/slow_calls.hpp"
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
-#include "heap/background/maintenance.hpp"
 #include "heap/front/empty_blocks.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/slabs.hpp"
 #include "heap/front/small_blocks.hpp"
-#include "heap/guard/guard.hpp"
 #include "heap/pages/page_allocator.hpp"
-#include "heap/settings.hpp"
 #include "heap/transfer/remote_frees.hpp"
-#include "pages/injected_failure.hpp"
 
 using namespace blockyard::heap;
 namespace checks = blockyard::checks;
 
 namespace {
 
-[[gnu::noinline, gnu::cold]] void* exhausted() {
-  errno = ENOMEM;
-  return nullptr;
-}
+// What SlowCalls says of them.
+struct Plain {
+  static void* allocate_small(std::size_t size);
+  static void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed);
+  static void* allocate_aligned(std::size_t alignment, std::size_t size);
+  static void deallocate(void* block);
+  static std::size_t usable(const void* block);
+  static void* reallocate(void* block, std::size_t size);
+};
+using Slow = SlowCalls<Plain>;
 
-// Tries again once the calling thread's heap keeps nothing of what was freed.
-template <class Attempt>
-[[gnu::noinline, gnu::cold]] void* at_limit(Attempt&& attempt) {
-  ThreadHeap* const heap = settings.guard ? heap_behind_guard : thread_heap;
-  if (failures_are_final || heap == &empty_heap) {
-    return exhausted();
-  }
-  maintenance.give_back_kept(heap);
-  void* const block = attempt();
-  return block != nullptr ? block : exhausted();
-}
-
-void* allocate(std::size_t size);
-
-[[gnu::noinline]] void* small_slow(std::size_t size) {
-  const unsigned size_class = class_of(size);
-  if (size == 0 && initialise() && !settings.guard) {
-    // As any small block where there is none of them left, or none is told from others when it is freed.
-    void* const block = check_range ? take_empty_block() : nullptr;
-    return block != nullptr ? block : allocate(1);
-  }
-  void* block = tend_background_thread() ? from_cache(thread_heap, CacheSlot::of_class(size_class)) : nullptr;
-  if (block == nullptr && thread_heap != &empty_heap) [[likely]] {
-    block = refill_and_take(thread_heap, size_class);
-  } else if (block == nullptr && initialise()) {
-    block = settings.guard ? guard::allocate(size, block_alignment, nullptr) : refill_and_take(thread_heap, size_class);
-  }
-  return block != nullptr ? block : at_limit([=] {
-    return settings.guard ? guard::allocate(size, block_alignment, nullptr) : refill_and_take(thread_heap, size_class);
-  });
-}
-
-// Every small allocation comes here while the guard is on.
-[[gnu::noinline]] void* small_uncached(std::size_t size) {
-  return guard::is_on.load(std::memory_order_acquire) ? guard::allocate_cached(size, small_slow) : small_slow(size);
-}
-
-// The plain case of small_slow: a block that this thread freed, out of the current slab. It keeps no stack frame and
-// calls nothing: a program that allocates more blocks in a row than are cached comes here with each.
+// The plain case of allocate_small: a block that this thread freed, out of the current slab. It keeps no stack frame
+// and calls nothing: a program that allocates more blocks in a row than are cached comes here with each.
 [[gnu::noinline]] void* small_from_slab(std::size_t size, ThreadHeap* heap, CacheSlot slot) {
   Slab* const slab = heap->bins[slot.size_class()].current;
   void* const block = slab->free;
@@ -81,25 +48,7 @@ void* allocate(std::size_t size);
       return block;
     }
   }
-  return small_uncached(size);
-}
-
-[[gnu::noinline]] void* large(std::size_t size, std::size_t alignment, bool* zeroed) {
-  if (size > PTRDIFF_MAX || !initialise()) {
-    return exhausted();
-  }
-  page_allocator.prefetch(size);
-  if (alignment <= page_bytes && !settings.guard) {
-    if (void* const block = take_cached_run(size); block != nullptr) {
-      return block;
-    }
-  }
-  tend_background_thread();
-  const auto attempt = [=] {
-    return settings.guard ? guard::allocate(size, alignment, zeroed) : take_run(size, alignment, zeroed, nullptr);
-  };
-  void* const block = attempt();
-  return block != nullptr ? block : at_limit(attempt);
+  return Slow::allocate_small(size);
 }
 
 [[gnu::always_inline]] inline void* small(std::size_t size, CacheSlot slot) {
@@ -118,18 +67,84 @@ void* allocate(std::size_t size);
   if (size <= small_limit) [[likely]] {
     return small(size, CacheSlot::of_class(class_of(size)));
   }
-  return large(size, block_alignment, nullptr);
+  return Slow::allocate_large(size, block_alignment, nullptr);
 }
 
-// Frees that are not the plain case: an arena's block, whole pages, null, or a pointer that is not ours.
-[[gnu::noinline]] void free_elsewhere(void* block) {
-  if (block == nullptr) {
-    return;
+[[gnu::always_inline]] inline void deallocate(void* block) {
+  if (check_range ? region.contains_aligned(block) : block != nullptr) [[likely]] {
+    // Another thread's block is as good as one's own: caching it takes no atomic operation, and it is handed out again
+    // while its line is warm. To its slab it stays in use.
+    if (const CacheSlot slot = region.cache_slot_of(block)) [[likely]] {
+      ThreadHeap* const heap = thread_heap;
+      free_small(heap, block, slot);
+      return;
+    }
   }
-  if (settings.guard) {
-    guard::deallocate(block);
-    return;
+  if (block != nullptr) {
+    Slow::deallocate(block);
   }
+}
+
+[[gnu::noinline]] void* resize_or_move(void* block, std::size_t room, std::size_t size) {
+  if (room > small_limit && size > small_limit && resize_run(block, size)) {
+    return block;
+  }
+  const int error = errno;
+  void* const moved = allocate(size);
+  if (moved == nullptr) {
+    if (size > room && (room <= small_limit || !grow_run_at_limit(block, size))) {
+      return nullptr;
+    }
+    errno = error;
+    return block;  // it fits where it lies, perhaps with what the background thread had
+  }
+  std::memcpy(moved, block, room < size ? room : size);
+  deallocate(block);
+  return moved;
+}
+
+void* Plain::allocate_small(std::size_t size) {
+  const unsigned size_class = class_of(size);
+  if (size == 0) {
+    // As any small block where there is none of them left, or none is told from others when it is freed.
+    void* const block = check_range ? take_empty_block() : nullptr;
+    return block != nullptr ? block : allocate(1);
+  }
+  void* block = tend_background_thread() ? from_cache(thread_heap, CacheSlot::of_class(size_class)) : nullptr;
+  if (block == nullptr) [[likely]] {
+    block = refill_and_take(thread_heap, size_class);
+  }
+  return block != nullptr ? block : at_limit(thread_heap, [=] { return refill_and_take(thread_heap, size_class); });
+}
+
+void* Plain::allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {
+  if (size > PTRDIFF_MAX || !initialise()) {
+    return exhausted();
+  }
+  page_allocator.prefetch(size);
+  if (alignment <= page_bytes) {
+    if (void* const block = take_cached_run(size); block != nullptr) {
+      return block;
+    }
+  }
+  tend_background_thread();
+  const auto attempt = [=] { return take_run(size, alignment, zeroed, nullptr); };
+  void* const block = attempt();
+  return block != nullptr ? block : at_limit(thread_heap, attempt);
+}
+
+void* Plain::allocate_aligned(std::size_t alignment, std::size_t size) {
+  if (const unsigned index = aligned_class(alignment, size); index < class_count) {
+    return allocate(class_bytes(index));
+  }
+  if (size > PTRDIFF_MAX - alignment) {
+    return exhausted();
+  }
+  return allocate_large(std::max(size, small_limit + 1), alignment, nullptr);
+}
+
+// Frees that are not the plain case: an arena's block, whole pages, or a pointer that is not ours.
+void Plain::deallocate(void* block) {
   if (!region.contains(block)) {
     if (is_among_empty_blocks(block)) {
       give_empty_block(block);
@@ -148,26 +163,7 @@ void* allocate(std::size_t size);
   tend_background_thread();
 }
 
-[[gnu::always_inline]] inline void deallocate(void* block) {
-  if (check_range ? region.contains_aligned(block) : block != nullptr) [[likely]] {
-    // Another thread's block is as good as one's own: caching it takes no atomic operation, and it is handed out again
-    // while its line is warm. To its slab it stays in use.
-    if (const CacheSlot slot = region.cache_slot_of(block)) [[likely]] {
-      ThreadHeap* const heap = thread_heap;
-      free_small(heap, block, slot);
-      return;
-    }
-  }
-  free_elsewhere(block);
-}
-
-std::size_t usable(const void* block) {
-  if (block == nullptr) {
-    return 0;
-  }
-  if (settings.guard) [[unlikely]] {
-    return guard::usable(block);
-  }
+std::size_t Plain::usable(const void* block) {
   if (!region.contains(block)) {
     if (is_live_empty_block(block)) {
       return 0;
@@ -193,22 +189,13 @@ std::size_t usable(const void* block) {
   return run_bytes(block);
 }
 
-[[gnu::noinline]] void* resize_or_move(void* block, std::size_t room, std::size_t size) {
-  if (room > small_limit && size > small_limit && resize_run(block, size)) {
+void* Plain::reallocate(void* block, std::size_t size) {
+  const std::size_t room = usable(block);
+  // In place while at most half of the block would lie idle: moving costs more than the room is worth.
+  if (size <= room && (size > room / 2 || room <= 64)) {
     return block;
   }
-  const int error = errno;
-  void* const moved = allocate(size);
-  if (moved == nullptr) {
-    if (size > room && (room <= small_limit || !grow_run_at_limit(block, size))) {
-      return nullptr;
-    }
-    errno = error;
-    return block;  // it fits where it lies, perhaps with what the background thread had
-  }
-  std::memcpy(moved, block, room < size ? room : size);
-  deallocate(block);
-  return moved;
+  return resize_or_move(block, room, size);
 }
 
 }  // namespace
@@ -235,7 +222,7 @@ void* by_calloc(size_t count, size_t size) {
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
   bool zeroed = false;
-  void* const block = large(bytes, block_alignment, &zeroed);
+  void* const block = Slow::allocate_large(bytes, block_alignment, &zeroed);
   if (block != nullptr && !zeroed) {
     clear_run(block, bytes);
   }
@@ -246,16 +233,7 @@ void* by_realloc(void* block, size_t size) {
   if (block == nullptr) {
     return allocate(size);
   }
-  if (settings.guard) [[unlikely]] {
-    void* const resized = size <= PTRDIFF_MAX ? guard::reallocate(block, size) : nullptr;
-    return resized != nullptr ? resized : exhausted();
-  }
-  const std::size_t room = usable(block);
-  // In place while at most half of the block would lie idle: moving costs more than the room is worth.
-  if (size <= room && (size > room / 2 || room <= 64)) {
-    return block;
-  }
-  return resize_or_move(block, room, size);
+  return Slow::reallocate(block, size);
 }
 
 void* by_aligned_alloc(size_t alignment, size_t size) {
@@ -266,16 +244,16 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
   if (alignment <= block_alignment) {
     return allocate(size);
   }
-  if (const unsigned index = aligned_class(alignment, size); index < class_count && !settings.guard) {
-    return allocate(class_bytes(index));
+  // While the guard is on, the thread has nothing cached that this finds.
+  if (const unsigned index = aligned_class(alignment, size); index < class_count) {
+    if (void* const block = from_cache(thread_heap, CacheSlot::of_class(index)); block != nullptr) [[likely]] {
+      return block;
+    }
   }
-  if (size > PTRDIFF_MAX - alignment) {
-    return exhausted();
-  }
-  return large(size > small_limit || settings.guard ? size : small_limit + 1, alignment, nullptr);
+  return Slow::allocate_aligned(alignment, size);
 }
 
-size_t by_usable_size(const void* block) { return usable(block); }
+size_t by_usable_size(const void* block) { return block == nullptr ? 0 : Slow::usable(block); }
 
 void by_free_sized(void* block, size_t) { deallocate(block); }
 

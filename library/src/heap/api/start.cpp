@@ -10,15 +10,18 @@
 #include "checks/sampler.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
+#include "heap/checked/blocks.hpp"
 #include "heap/front/free_links.hpp"
 #include "heap/front/heap_contents.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/guard/guard.hpp"
-#include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
 #include "heap/transfer/depot.hpp"
 
 namespace blockyard::heap {
+
+constinit base::Atomic<CallMode> call_mode{CallMode::unready};
 
 // Another definition of the same name wins (malloc/begins_small.cpp).
 constinit bool begins_small __attribute__((weak)) = false;
@@ -108,6 +111,11 @@ bool initialise() {
     const bool small = begins_small && !settings.reserve_is_set;
     page_allocator.huge_pages.allow_from_start(settings.huge_pages != 0, small);
     const bool done = reserve_region(small) && process_heaps.reserve(on_thread_exit);
+#if BLOCKYARD_CHECKED
+    if (done) {
+      checked::start_blocks();
+    }
+#endif
     if (done && settings.guard && !guard::start()) {
       settings.guard = false;
       base::say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
@@ -120,7 +128,9 @@ bool initialise() {
         page_allocator.make_first_reserve();
       }
     }
-    guard::is_on.store(done && settings.guard, std::memory_order_release);
+    if (done) {
+      call_mode.store(settings.guard ? CallMode::guarded : CallMode::plain, std::memory_order_release);
+    }
     start_phase.store(done ? ready : failed, std::memory_order_release);
     return done;
   }
@@ -129,5 +139,7 @@ bool initialise() {
   }
   return seen == ready;
 }
+
+bool ready_is_guarded() { return initialise() && settings.guard; }
 
 }  // namespace blockyard::heap

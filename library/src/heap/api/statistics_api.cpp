@@ -11,8 +11,8 @@
 #include "heap/api/start.hpp"
 #include "heap/background/maintenance.hpp"
 #include "heap/front/heap_contents.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/front/slabs.hpp"
-#include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/transfer/depot.hpp"
 

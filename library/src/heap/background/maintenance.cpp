@@ -48,7 +48,7 @@ bool Maintenance::give_back_a_chunk() {
   ReserveTarget& reserve_target = allocator_.reserve_target;
   const bool given = allocator_.purge.purge_one(reserve_target.least_pages(), reserve_target.most_ready());
   allocator_.purge.note(allocator_.pages.take_lowest());
-  reserve_target.end_round(allocator_.pages.reserve_pages(), allocator_.ready_slabs.pages());
+  reserve_target.end_round(allocator_.pages.pages_in_reserve(), allocator_.ready_slabs.pages());
   allocator_.working.store(false, std::memory_order_release);
   return given;
 }
@@ -112,9 +112,9 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool in_background) {
   const std::uint16_t tick = follow(started);
   look_at_limits(tick);
   // Where addresses are short, free runs must not be cut up by what is made ready: one block may need them all.
-  bool exhausted = allocator_.reserve_pages() < reserve_target.pages() && !background.in_sandbox() &&
+  bool exhausted = allocator_.pages_in_reserve() < reserve_target.pages() && !background.in_sandbox() &&
                    base::address_space_is_limited();
-  while (!exhausted && allocator_.reserve_pages() < reserve_target.pages() && within_budget()) {
+  while (!exhausted && allocator_.pages_in_reserve() < reserve_target.pages() && within_budget()) {
     exhausted = !allocator_.populate_chunk(
         allocator_.purge.surplus(pages.totals().used, reserve_target.least_pages(), reserve_target.most_ready()) != 0,
         in_background);
@@ -145,7 +145,7 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool in_background) {
     ++purged;
   }
   allocator_.purge.note(pages.take_lowest());
-  reserve_target.end_round(pages.reserve_pages(), ready_slabs.pages());
+  reserve_target.end_round(pages.pages_in_reserve(), ready_slabs.pages());
   return {swept || purged != 0 || !within_budget(), reserve_target.taken_last_round(), reserve_target.spent()};
 }
 

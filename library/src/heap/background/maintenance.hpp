@@ -13,7 +13,7 @@
 #include "base/atomic.hpp"
 #include "base/threads.hpp"
 #include "heap/background/round_interval.hpp"
-#include "heap/heap_table.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/transfer/depot.hpp"
 

@@ -22,9 +22,8 @@
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/plain.hpp"
 #include "heap/checked/quarantine.hpp"
-#include "heap/checked/trap.hpp"
 #include "heap/front/thread_heap.hpp"
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 #include "pages/injected_failure.hpp"
 
 namespace blockyard::heap::checked {
@@ -39,34 +38,10 @@ constexpr std::uint32_t most_guarded = 16'384;
 // One small block in so many gets pages of its own and a guard page: 12 KiB and two system calls each.
 constexpr unsigned default_sample = 512;
 
-constinit std::atomic<int> state{0};  // as in start.cpp: 0 untouched, 1 being readied, 2 ready
 constinit std::atomic<std::uint32_t> guarded_blocks{0};
+constinit SharedQuarantine quarantine;
 constinit unsigned sample = default_sample;
 thread_local unsigned until_sample __attribute__((tls_model("initial-exec"))) = default_sample;
-
-bool ready() {
-  int seen = state.load(std::memory_order_acquire);
-  if (seen == 2) {
-    return true;
-  }
-  if (seen == 0 && state.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
-    if (!initialise() || !start_blocks()) {
-      base::say("blockyard: the checked heap has no address space for its tables\n");
-      std::abort();
-    }
-    if (const char* const wanted = base::environment("BLOCKYARD_HEAP_GUARD_SAMPLE");
-        wanted != nullptr && *wanted != '\0') {
-      sample = static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));
-      until_sample = sample;
-    }
-    state.store(2, std::memory_order_release);
-    return true;
-  }
-  while (state.load(std::memory_order_acquire) == 1) {
-    base::yield_thread();
-  }
-  return true;
-}
 
 bool wants_guard(std::size_t size) {
   if (size > small_limit) {
@@ -147,7 +122,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* are
     errno = EINVAL;
     return nullptr;
   }
-  if (!ready() || size > PTRDIFF_MAX - alignment) {
+  if (!initialise() || size > PTRDIFF_MAX - alignment) {
     errno = ENOMEM;
     return nullptr;
   }
@@ -217,7 +192,8 @@ void* allocate_zeroed(std::size_t count, std::size_t size, ThreadHeap* arena) {
 }
 
 bool is_live_block(const void* pointer) {
-  return ready() && region.contains(pointer) && region.offset_of(pointer) % block_alignment == 0 && is_live(pointer);
+  return initialise() && region.contains(pointer) && region.offset_of(pointer) % block_alignment == 0 &&
+         is_live(pointer);
 }
 
 // A block whose time in quarantine is over goes back to the plain heap. False where the system refuses to make its
@@ -225,7 +201,7 @@ bool is_live_block(const void* pointer) {
 bool release(const Waiting& waiting) {
   if (waiting.guarded_bytes != 0) {
     if (access_fails() || !base::commit_pages(waiting.plain, waiting.guarded_bytes)) {
-      stay_in_quarantine(waiting);
+      quarantine.stay(waiting);
       return false;
     }
     guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
@@ -235,7 +211,7 @@ bool release(const Waiting& waiting) {
     report("something was written to a block after it was freed", waiting.block, &record_of(waiting.block));
   }
   by_plain_free(waiting.plain);
-  has_left_quarantine(waiting);
+  quarantine.has_left(waiting);
   return true;
 }
 
@@ -271,16 +247,16 @@ void deallocate(void* pointer, const char* doing) {
   if (waiting.poisoned) {
     std::memset(block, checks::freed_byte, std::min(known.size, most_poisoned));
   }
-  Waiting old = enter_quarantine(waiting);
+  Waiting old = quarantine.enter(waiting);
   while (old.plain != nullptr && release(old)) {
-    old = enter_quarantine({});
+    old = quarantine.enter({});
   }
   errno = saved;
 }
 
 void empty_quarantine() {
-  for (std::size_t left = blocks_in_quarantine(); left > 0; --left) {
-    if (const Waiting old = leave_quarantine(); old.plain != nullptr) {
+  for (std::size_t left = quarantine.count(); left > 0; --left) {
+    if (const Waiting old = quarantine.leave(); old.plain != nullptr) {
       release(old);
     }
   }
@@ -308,7 +284,7 @@ void destroy(by_arena* heap) {
   }
   // Nothing of it may wait, nor be on its way back from there in another thread, and nothing of it is live any more.
   empty_quarantine();
-  wait_until_all_have_left();
+  quarantine.wait_until_all_have_left();
   for_each_live(
       [](const void* block, void* context) {
         if (arena_of(block) == static_cast<ThreadHeap*>(context)->index) {
@@ -323,7 +299,7 @@ void destroy(by_arena* heap) {
 }
 
 const char* check() {
-  if (const char* const broken = by_plain_check(); broken != nullptr || !ready()) {
+  if (const char* const broken = by_plain_check(); broken != nullptr || !initialise()) {
     return broken;
   }
   const char* found = nullptr;
@@ -338,15 +314,42 @@ const char* check() {
   return found;
 }
 
+// What was touched where the program ran into a guard page or a freed guarded block.
+void report_access(const void* address) {
+  if (const void* const block = live_before(address); block != nullptr) {
+    const Record& record = record_of(block);
+    const auto* const plain = static_cast<const char*>(block) - record.lead;
+    if (record.guarded != 0 && address < plain + by_plain_usable_size(plain)) {  // the guard page is its last
+      report("a guard page was touched: beyond the end of a block", address, &record);
+    }
+  }
+  // A freed guarded block begins somewhere before, on this page or one of its pages.
+  const auto* unit = static_cast<const char*>(address) - region.offset_of(address) % block_alignment;
+  for (std::size_t looked = 0; looked < std::size_t{1} << 16 && unit > region.base; ++looked, unit -= block_alignment) {
+    const Record& record = record_of(unit);
+    if (record.freed_by != 0 && record.guarded != 0) {
+      report("a block was touched after it was freed", address, &record);
+    }
+  }
+  report("a page of the heap was touched that nobody may touch", address, nullptr);
+}
+
 [[gnu::constructor]] void start() {
-  ready();
-  if (const char* const wanted = base::environment("BLOCKYARD_HEAP_STACKS");
-      wanted == nullptr || std::strcmp(wanted, "0") != 0) {
+  initialise();
+  if (std::uint64_t asked = 0; base::read_number("BLOCKYARD_HEAP_GUARD_SAMPLE", 0, 1'000'000'000, &asked)) {
+    sample = until_sample = static_cast<unsigned>(asked);
+  }
+  std::uint64_t with_stacks = 1;
+  if (!base::read_number("BLOCKYARD_HEAP_STACKS", 0, 1, &with_stacks) || with_stacks != 0) {
     checks::start_stacks();
     checks::start_stack_table();
   }
-  start_trap();
-  base::around_fork(lock_quarantine, unlock_quarantine, unlock_quarantine_in_child);
+  base::report_forbidden_accesses([](const void* address) { return region.contains(address); }, report_access);
+  base::around_fork([] { quarantine.lock.lock(); }, [] { quarantine.lock.unlock(); },
+                    [] {
+                      quarantine.forget_leaving();
+                      quarantine.lock.unlock();
+                    });
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <bit>
+#include <cstdlib>
 
 #include "base/pages.hpp"
+#include "base/say.hpp"
 #include "checks/report.hpp"
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap::checked {
 namespace {
@@ -22,11 +24,14 @@ const void* address_of(std::size_t unit) { return region.base + unit * block_ali
 
 }  // namespace
 
-bool start_blocks() {
+void start_blocks() {
   const std::size_t units = region.most_bytes / block_alignment;
   records = static_cast<Record*>(base::reserve_pages(units * sizeof(Record)));
   live = static_cast<Word*>(base::reserve_pages(units / 8));
-  return records != nullptr && live != nullptr;
+  if (records == nullptr || live == nullptr) {
+    base::say("blockyard: the checked heap has no address space for its tables\n");
+    std::abort();
+  }
 }
 
 Record& record_of(const void* pointer) { return records[unit_of(pointer)]; }

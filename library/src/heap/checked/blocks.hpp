@@ -22,8 +22,9 @@ struct Record {
 };
 static_assert(sizeof(Record) == 32);
 
-/// Readies the tables for the region. False when there is no address space for them: twice the region's.
-bool start_blocks();
+/// Readies the tables for the region, once it is there. Ends the process when there is no address space for them: twice
+/// the region's.
+void start_blocks();
 
 /// The record of the block that begins (or began, or might begin) at `pointer`, which the region contains.
 Record& record_of(const void* pointer);

@@ -7,8 +7,8 @@
 #include "base/atomic.hpp"
 #include "base/pages.hpp"
 #include "heap/front/hardening.hpp"
-#include "heap/front/size_class.hpp"
 #include "heap/index_stack.hpp"
+#include "heap/size_class.hpp"
 
 namespace blockyard::heap {
 

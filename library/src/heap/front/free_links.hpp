@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "heap/front/hardening.hpp"
-#include "heap/front/size_class.hpp"
-#include "heap/pages/heap_region.hpp"
+#include "heap/size_class.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
 

@@ -13,10 +13,10 @@
 namespace blockyard::heap {
 
 void flush(ThreadHeap* heap) {
-  base::Bound<base::Loop::blocks_flushed> blocks(extended_begin(depot_classes) +
-                                                 (class_count - depot_classes) * most_in_bin);
+  base::Bound blocks("cached blocks of a parked heap flushed",
+                     extended_begin(depot_classes) + (class_count - depot_classes) * most_in_bin);
   // Each that is given back was the heap's.
-  base::Bound<base::Loop::slabs_flushed> slabs([=] { return heap->slabs; });
+  base::Bound slabs("empty slabs of a parked heap given back", [=] { return heap->slabs; });
   for (DeferredFree& entry : heap->deferred) {
     if (void* const block = std::exchange(entry, {}).block; block != nullptr) {
       free_to_any_slab(heap, block);
@@ -53,7 +53,7 @@ void flush(ThreadHeap* heap) {
 }
 
 void retire_all(ThreadHeap* heap) {
-  base::Bound<base::Loop::slabs_of_arena> slabs([=] { return heap->slabs; });
+  base::Bound slabs("slabs of an arena destroyed", [=] { return heap->slabs; });
   const auto retire_list = [&](const std::uint32_t& first) {
     while (first != 0) {
       slabs.turn();

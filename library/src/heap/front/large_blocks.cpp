@@ -7,7 +7,7 @@
 #include "base/index_list.hpp"
 #include "base/pages.hpp"
 #include "checks/report.hpp"
-#include "heap/heap_table.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 
 namespace blockyard::heap {
@@ -111,7 +111,8 @@ void free_run(void* block) {
 }
 
 void free_runs_of(ThreadHeap* arena) {
-  base::Bound<base::Loop::blocks_of_arena> blocks([&] { return page_allocator.pages.totals().used / shortest_run; });
+  base::Bound blocks("blocks of whole pages of an arena destroyed",
+                     [&] { return page_allocator.pages.totals().used / shortest_run; });
   while (arena->blocks != 0) {
     blocks.turn();
     give_back_block(arena->blocks);

@@ -186,7 +186,7 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
   std::array<Taken, 2> taken;
   std::uint32_t adopted = 0;
   std::uint32_t some = 0;
-  base::Bound<base::Loop::lists_adopted> lists(most);
+  base::Bound lists("lists of remote frees adopted", most);
   do {
     for (some = 0; some < taken.size() && adopted + some < most; ++some) {
       if (heap->taken == 0) {

@@ -7,7 +7,7 @@
 
 #include "heap/front/free_links.hpp"
 #include "heap/front/thread_heap.hpp"
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
 

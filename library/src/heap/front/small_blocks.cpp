@@ -7,8 +7,8 @@
 #include "base/bound.hpp"
 #include "heap/front/free_links.hpp"
 #include "heap/front/hardening.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/front/slabs.hpp"
-#include "heap/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/transfer/depot.hpp"
 #include "heap/transfer/remote_frees.hpp"
@@ -44,7 +44,7 @@ void free_to_other(ThreadHeap* heap, void* block);
     return;  // free_past_turn gives them back, one with each free
   }
   // A block given back may empty its slab and come here again, with fewer still: 60 deep at most.
-  base::Bound<base::Loop::blocks_trimmed> trimmed(most_cached);
+  base::Bound trimmed("cached blocks trimmed", most_cached);
   while (heap->is_beyond_limit(size_class)) {
     trimmed.turn();
     free_to_any_slab(heap, heap->take_cached(CacheSlot::of_class(size_class)));

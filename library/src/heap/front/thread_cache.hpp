@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heap/front/size_class.hpp"
+#include "heap/size_class.hpp"
 
 namespace blockyard::heap {
 
@@ -35,8 +35,7 @@ inline constexpr std::uint32_t least_turn = 64;
 
 /// Classes whose blocks threads hand to one another by way of the depot: up to 2 KiB. Of longer ones a thread holds too
 /// few for a magazine.
-inline constexpr unsigned depot_classes = 8 + 4 * 4;
-static_assert(class_bytes(depot_classes - 1) == 2048);
+inline constexpr unsigned depot_classes = class_of(2048) + 1;
 
 /// Where the extended cache of class `index` begins among those of a heap, in blocks; of depot_classes: where they end.
 constexpr std::uint32_t extended_begin(unsigned index) {
@@ -53,41 +52,5 @@ inline constexpr std::array<std::uint16_t, depot_classes> extended_begins = [] {
   }
   return begins;
 }();
-
-/// A class as tables hold it, in place of its number: where its cache entry stands in a ThreadHeap, in units of 8
-/// bytes, so that no shift comes between a table and the entry. ThreadHeap alone knows what it means.
-class CacheSlot {
- public:
-  constexpr CacheSlot() = default;
-  constexpr explicit CacheSlot(std::uint8_t byte) : word_(byte) {}
-
-  static constexpr CacheSlot of_class(unsigned index) { return CacheSlot(static_cast<std::uint8_t>(2 * (index + 1))); }
-  /// Of up to `looked_up_limit` bytes, by a table.
-  static CacheSlot of_size(std::size_t size);
-
-  constexpr std::uint8_t byte() const { return static_cast<std::uint8_t>(word_); }  ///< 0: no class
-  constexpr unsigned size_class() const { return static_cast<unsigned>(word_ / 2) - 1; }
-  constexpr explicit operator bool() const { return word_ != 0; }
-
- private:
-  friend struct ThreadHeap;
-
-  std::size_t word_ = 0;
-};
-/// Of blocks of 0 bytes, which come from elsewhere: a class that never has a block, so that no fast path asks for them.
-inline constexpr unsigned empty_class = class_count;
-static_assert(CacheSlot::of_class(empty_class).size_class() == empty_class);
-
-/// The slot for each 16 bytes of size up to looked_up_limit: two cache lines, which are never cold. Nine of ten
-/// allocations of games are that small. A table of all sizes would be a cold line whenever a larger one comes.
-inline constexpr std::size_t looked_up_limit = 1024;
-inline constexpr std::array<std::uint8_t, looked_up_limit / 16 + 1> slot_table = [] {
-  std::array<std::uint8_t, looked_up_limit / 16 + 1> table{CacheSlot::of_class(empty_class).byte()};
-  for (std::size_t each = 1; each < table.size(); ++each) {
-    table[each] = CacheSlot::of_class(class_of(each * 16)).byte();
-  }
-  return table;
-}();
-inline CacheSlot CacheSlot::of_size(std::size_t size) { return CacheSlot(slot_table[(size + 15) / 16]); }
 
 }  // namespace blockyard::heap

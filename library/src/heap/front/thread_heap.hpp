@@ -14,7 +14,7 @@
 #include "base/atomic.hpp"
 #include "heap/front/hardening.hpp"
 #include "heap/front/thread_cache.hpp"
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
 

@@ -10,6 +10,7 @@
 #include "checks/quarantine.hpp"
 #include "checks/report.hpp"
 #include "checks/sampler.hpp"
+#include "heap/api/slow_calls.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"
@@ -19,8 +20,6 @@
 #include "heap/transfer/remote_frees.hpp"
 
 namespace blockyard::heap::guard {
-
-constinit Atomic<bool> is_on{false};
 
 namespace {
 
@@ -330,33 +329,7 @@ std::size_t run_size(const void* block) {
   return is_of_arena(block) ? run_bytes(block) : checked_run_size(block);
 }
 
-}  // namespace
-
-bool start() {
-  canary_key = (link_key << Canary::told_bits) | Canary::first_byte;
-  return checks::start_sampler(settings.guard_sample);
-}
-
-void check_quarantine() {
-  if (const auto* const waiting = static_cast<const Quarantine*>(heap_behind_guard->quarantine); waiting != nullptr) {
-    check(waiting->small);
-    check(waiting->larger);
-  }
-}
-
-void* allocate_cached(std::size_t size, void* (*otherwise)(std::size_t size)) {
-  if (size <= looked_up_limit - canary_bytes && checks::until_sample != 1) [[likely]] {
-    const CacheSlot slot = CacheSlot::of_size(size + canary_bytes);
-    if (void* const block = heap_behind_guard->take_cached(slot); block != nullptr) [[likely]] {
-      --checks::until_sample;
-      write_canary({static_cast<char*>(block), slot.size_class(), false}, size);
-      return block;
-    }
-  }
-  return otherwise(size);
-}
-
-void* allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
+void* try_to_allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
   if (checks::wants_sample()) [[unlikely]] {
     if (void* const block = checks::allocate_sampled(size, std::max(alignment, block_alignment)); block != nullptr) {
       return block;
@@ -372,6 +345,42 @@ void* allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
     write_canary_behind(block, size);
   }
   return block;
+}
+
+}  // namespace
+
+bool start() {
+  canary_key = (link_key << Canary::told_bits) | Canary::first_byte;
+  return checks::start_sampler(settings.guard_sample);
+}
+
+void check_quarantine() {
+  if (const auto* const waiting = static_cast<const Quarantine*>(heap_behind_guard->quarantine); waiting != nullptr) {
+    check(waiting->small);
+    check(waiting->larger);
+  }
+}
+
+void* allocate_small(std::size_t size) {
+  if (size <= looked_up_limit - canary_bytes && checks::until_sample != 1) [[likely]] {
+    const CacheSlot slot = CacheSlot::of_size(size + canary_bytes);
+    if (void* const block = heap_behind_guard->take_cached(slot); block != nullptr) [[likely]] {
+      --checks::until_sample;
+      write_canary({static_cast<char*>(block), slot.size_class(), false}, size);
+      return block;
+    }
+  }
+  return allocate(size, block_alignment, nullptr);
+}
+
+void* allocate(std::size_t size, std::size_t alignment, bool* zeroed) {
+  if (size > PTRDIFF_MAX - alignment) {
+    return exhausted();
+  }
+  tend_background_thread();
+  const auto attempt = [=] { return try_to_allocate(size, alignment, zeroed); };
+  void* const block = attempt();
+  return block != nullptr ? block : at_limit(heap_behind_guard, attempt);
 }
 
 void deallocate(void* pointer) {
@@ -429,6 +438,9 @@ std::size_t usable(const void* block) {
 
 void* reallocate(void* block, std::size_t size) {
   const std::size_t had = usable(block);  // reports what is no live block
+  if (size > PTRDIFF_MAX) {
+    return exhausted();
+  }
   if (!checks::is_sampled(block)) {
     const Owner owner = region.owner_of(region.slice_of(block));
     if (owner.heap() == 0 && !is_of_arena(block) && size > small_limit && resize_run(block, size)) {

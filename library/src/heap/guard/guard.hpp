@@ -15,12 +15,7 @@
 
 #include <cstddef>
 
-#include "base/atomic.hpp"
-
 namespace blockyard::heap::guard {
-
-/// Once all of the heap is ready, and the guard is on.
-extern constinit Atomic<bool> is_on;
 
 /// Readies it, once, while the heap is, behind link_key. False: there is no address space, and nothing is guarded.
 bool start();
@@ -28,9 +23,10 @@ bool start();
 /// Reports a block in the calling thread's quarantine that was written to: at the program's end.
 void check_quarantine();
 
-/// A block that the thread has cached; where it has none, or the next one is sampled, what `otherwise` returns.
-void* allocate_cached(std::size_t size, void* (*otherwise)(std::size_t size));
-/// As malloc_api.cpp's, for any size and alignment; null when memory is exhausted.
+/// What malloc and its kin call where their fast paths do not serve (api/slow_calls.hpp): null, with errno set, when
+/// memory is exhausted.
+void* allocate_small(std::size_t size);
+/// Any size and alignment.
 void* allocate(std::size_t size, std::size_t alignment, bool* zeroed);
 /// Any pointer but null.
 void deallocate(void* block);

@@ -120,7 +120,7 @@ std::uint32_t PageAllocator::take_slab(std::uint32_t slices) {
       populate(run.first, length, counts.populated_by_program);
     }
   }
-  if (reserve_target.reserve_is_low(reserve_pages(), pages.most_used())) {
+  if (reserve_target.reserve_is_low(pages_in_reserve(), pages.most_used())) {
     background.wake();
   }
   return slice_of_page(run.first);
@@ -149,8 +149,9 @@ void PageAllocator::give_slab(std::uint32_t slice, std::uint32_t slices, bool po
 
 void PageAllocator::populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
   // The program: a block that may be populated at all; else what take_free found, or a slab.
-  base::Bound<base::Loop::pages_populated> populated(
-      [&] { return &counter == &counts.populated_by_program ? medium_limit >> page_shift : 2 * pages_per_chunk; });
+  base::Bound populated("pages populated at once", [&] {
+    return &counter == &counts.populated_by_program ? medium_limit >> page_shift : 2 * pages_per_chunk;
+  });
   for (std::uint32_t page = first_page; page < first_page + length; ++page) {
     populated.turn();
     *const_cast<volatile char*>(region.page_address(page)) = 0;
@@ -189,7 +190,7 @@ std::uint32_t PageAllocator::take_pages(std::size_t size, std::size_t alignment,
       tag.flags = page_populated;
     }
   }
-  if (reserve_target.reserve_is_low(reserve_pages(), pages.most_used())) {
+  if (reserve_target.reserve_is_low(pages_in_reserve(), pages.most_used())) {
     background.wake();
   }
   return run.first;
@@ -252,7 +253,7 @@ bool PageAllocator::prefault(std::size_t bytes) {
   // Each turn adds a run of the reserve. Where other threads take as fast as this one populates, that much is enough.
   const std::uint64_t wanted = bytes >> page_shift;
   const std::uint64_t most = wanted / PageHeap::reserve_run + 2;
-  for (std::uint64_t turn = 0; turn < most && pages.reserve_pages() < wanted; ++turn) {
+  for (std::uint64_t turn = 0; turn < most && pages.pages_in_reserve() < wanted; ++turn) {
     if (!populate_chunk(true, true)) {
       return false;
     }
@@ -263,7 +264,7 @@ bool PageAllocator::prefault(std::size_t bytes) {
 void PageAllocator::make_first_reserve() {
   prefault(settings.reserve_bytes);
   for (const std::uint32_t slices : ReadySlabs::lengths) {
-    while (ready_slabs.count(slices) < ReadySlabs::target(slices) && pages.reserve_pages() != 0 &&
+    while (ready_slabs.count(slices) < ReadySlabs::target(slices) && pages.pages_in_reserve() != 0 &&
            cut_ready_slab(slices)) {
     }
   }

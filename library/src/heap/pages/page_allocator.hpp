@@ -57,8 +57,8 @@ class PageAllocator {
   }
 
   /// Pages that count as reserve. Where little is to stand ready, slabs do too.
-  std::uint64_t reserve_pages() const {
-    return pages.reserve_pages() + (reserve_target.began_small() ? ready_slabs.pages() : 0);
+  std::uint64_t pages_in_reserve() const {
+    return pages.pages_in_reserve() + (reserve_target.began_small() ? ready_slabs.pages() : 0);
   }
 
   /// Whether a thread that finds nothing ready populates what it takes. Not while a preloaded program is small: nothing

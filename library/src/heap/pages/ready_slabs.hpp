@@ -6,8 +6,8 @@
 
 #include "base/atomic.hpp"
 #include "heap/index_stack.hpp"
-#include "heap/pages/heap_region.hpp"
 #include "heap/settings.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
 

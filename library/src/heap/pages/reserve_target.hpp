@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
-#include "heap/pages/heap_region.hpp"
 #include "heap/settings.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
 

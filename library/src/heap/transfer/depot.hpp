@@ -21,7 +21,7 @@
 #include "base/atomic.hpp"
 #include "base/bound.hpp"
 #include "heap/front/thread_cache.hpp"
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 #include "heap/transfer/magazine_ring.hpp"
 
 namespace blockyard::heap {
@@ -124,7 +124,7 @@ class Depot {
   template <class Free>
   bool drain(std::uint16_t tick, bool all, std::uint32_t most, Free&& free) {
     std::uint32_t drained = 0;
-    base::Bound<base::Loop::magazines_drained> magazines(most);
+    base::Bound magazines("magazines drained", most);
     for (unsigned size_class = 0; size_class < depot_classes && drained < most; ++size_class) {
       if (!all && !forget_missed(size_class, tick)) {
         continue;

@@ -75,7 +75,7 @@ struct MagazineRing {
     const std::uint64_t first = taken.load(std::memory_order_relaxed);
     const std::uint64_t end = given.load(std::memory_order_relaxed);
     std::uint64_t kept = first;
-    base::Bound<base::Loop::slots_mended> slots(std::uint64_t{1} << shift);
+    base::Bound slots("slots of a ring mended in a forked child", std::uint64_t{1} << shift);
     for (std::uint64_t at = first; at < end; ++at) {
       slots.turn();
       if (turn_of(slot(at, shift)).load(std::memory_order_relaxed) == turn_at(at, shift, 1)) {

@@ -7,8 +7,8 @@
 #include "base/atomic.hpp"
 #include "base/remote_list.hpp"
 #include "heap/front/free_links.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/front/thread_heap.hpp"
-#include "heap/heap_table.hpp"
 
 namespace blockyard::heap {
 

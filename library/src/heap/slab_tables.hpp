@@ -1,11 +1,12 @@
-// The heap's region, which all of its blocks come from, and what its side tables say of slabs.
+// The heap's region, which all of its blocks come from, and what its side tables say of slabs: a Slab, an Owner, a
+// RemoteFrees and a byte of the class map for each slice.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "heap/front/thread_cache.hpp"
+#include "heap/size_class.hpp"
 #include "pages/region.hpp"
 
 namespace blockyard::heap {

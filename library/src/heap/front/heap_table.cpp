@@ -1,4 +1,4 @@
-#include "heap/heap_table.hpp"
+#include "heap/front/heap_table.hpp"
 
 #include <mutex>
 #include <new>
@@ -7,6 +7,7 @@
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
 #include "pages/injected_failure.hpp"
+#include "threads/registry.hpp"
 
 namespace blockyard::heap {
 
@@ -14,14 +15,13 @@ constinit HeapTable process_heaps;
 
 namespace {
 
-constinit base::ThreadExit thread_exit;
-constinit thread_local bool has_left __attribute__((tls_model("initial-exec"))) = false;
+constinit threads::ThreadEnds<ThreadHeap> thread_ends;
 
 }  // namespace
 
 bool HeapTable::reserve(base::ThreadExit::Callback at_thread_exit) {
   heaps_ = region.beside;
-  return make_room(1) && thread_exit.open(at_thread_exit);
+  return make_room(1) && thread_ends.open(at_thread_exit);
 }
 
 // Maps a part of the table that holds the heap. The lock is held across fork, and whoever makes a heap holds none.
@@ -85,7 +85,7 @@ ThreadHeap* HeapTable::enter_thread() {
   ThreadHeap* const heap = heaps_ != nullptr ? new_heap(parked_.take(link())) : nullptr;
   if (heap != nullptr) {
     (settings.guard ? heap_behind_guard : thread_heap) = heap;
-    thread_exit.set(heap);  // any value: the heap itself is found through these
+    thread_ends.enter(heap);
   }
   return heap;
 }
@@ -96,16 +96,16 @@ void HeapTable::leave_thread(std::uint16_t tick) {
     return;
   }
   thread_heap = heap_behind_guard = &empty_heap;
-  has_left = true;
+  thread_ends.leave();
   park(heap, tick);
 }
 
-bool HeapTable::thread_has_left() { return has_left; }
+bool HeapTable::thread_has_left() { return thread_ends.has_left(); }
 
 bool HeapTable::only_lends(unsigned size_class) {
   constexpr std::size_t table = base::ThreadExit::table_bytes;  // the guard asks for some bytes more
-  return has_left ||
-         (thread_exit.set_may_allocate() && (size_class == class_of(table) || size_class == class_of(table) + 1));
+  return thread_has_left() ||
+         (thread_ends.enter_may_allocate() && (size_class == class_of(table) || size_class == class_of(table) + 1));
 }
 
 }  // namespace blockyard::heap

@@ -5,9 +5,9 @@
 
 #include "base/atomic.hpp"
 #include "base/threads.hpp"
+#include "heap/front/parked_heaps.hpp"
 #include "heap/front/thread_heap.hpp"
 #include "heap/index_stack.hpp"
-#include "heap/parked_heaps.hpp"
 
 namespace blockyard::heap {
 

@@ -1,4 +1,4 @@
-#include "heap/pages/heap_region.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
 

@@ -1,0 +1,66 @@
+// Where malloc and its kin go when their fast paths do not serve: to the plain heap (malloc_api.cpp), or to one that
+// looks for misuse, whose calls all come this way. Who finds more kinds of misuse is told of here, and nowhere else.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include "heap/api/start.hpp"
+#include "heap/background/maintenance.hpp"
+#include "heap/front/thread_heap.hpp"
+#include "heap/guard/guard.hpp"
+#include "pages/injected_failure.hpp"
+
+namespace blockyard::heap {
+
+/// Whether the heap is the guarded one. Before it is ready: readies it.
+inline bool is_guarded() {
+  const CallMode mode = call_mode.load(std::memory_order_acquire);
+  return mode != CallMode::plain && (mode == CallMode::guarded || ready_is_guarded());
+}
+inline bool has_guarded_blocks() { return call_mode.load(std::memory_order_relaxed) == CallMode::guarded; }
+
+/// `Plain` has the same functions.
+template <class Plain>
+struct SlowCalls {
+  /// Up to small_limit.
+  [[gnu::noinline]] static void* allocate_small(std::size_t size) {
+    return is_guarded() ? guard::allocate_small(size) : Plain::allocate_small(size);
+  }
+  [[gnu::noinline]] static void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {
+    return is_guarded() ? guard::allocate(size, alignment, zeroed) : Plain::allocate_large(size, alignment, zeroed);
+  }
+  /// A power of two above block_alignment.
+  [[gnu::noinline]] static void* allocate_aligned(std::size_t alignment, std::size_t size) {
+    return is_guarded() ? guard::allocate(size, alignment, nullptr) : Plain::allocate_aligned(alignment, size);
+  }
+  /// Any pointer but null, and so the next: where it is a block, the heap is ready.
+  [[gnu::noinline]] static void deallocate(void* block) {
+    has_guarded_blocks() ? guard::deallocate(block) : Plain::deallocate(block);
+  }
+  static std::size_t usable(const void* block) {
+    return has_guarded_blocks() ? guard::usable(block) : Plain::usable(block);
+  }
+  static void* reallocate(void* block, std::size_t size) {
+    return has_guarded_blocks() ? guard::reallocate(block, size) : Plain::reallocate(block, size);
+  }
+};
+
+/// Null, and errno says so.
+[[gnu::noinline, gnu::cold]] inline void* exhausted() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+/// Tries again once the calling thread's heap keeps nothing of what was freed; else exhausted().
+template <class Attempt>
+[[gnu::noinline, gnu::cold]] void* at_limit(ThreadHeap* heap, Attempt&& attempt) {
+  if (failures_are_final || heap == &empty_heap) {
+    return exhausted();
+  }
+  maintenance.give_back_kept(heap);
+  void* const block = attempt();
+  return block != nullptr ? block : exhausted();
+}
+
+}  // namespace blockyard::heap
