@@ -13,7 +13,7 @@ TASKS = {
     "Record": ("record", "live", "run"),
     "Journals": ("info", "check", "cut", "repeat", "convert", "names"),
     "Your program": ("trial", "budget"),
-    "Measure": ("replay", "merge", "locality", "allocators", "demo"),
+    "Measure": ("replay", "status", "merge", "locality", "allocators", "demo"),
     "Read": ("report", "compare", "sites", "advise", "diff", "export"),
     "Fleet": ("collect", "fleet"),
     "Install": ("path",),

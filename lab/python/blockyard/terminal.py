@@ -4,10 +4,12 @@ rich takes a twentieth of a second to load, so it is loaded where it is used: `r
 before the program's start.
 """
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,3 +55,15 @@ def reading_bar() -> Iterator[Callable[[float, str], None]]:
     ) as bar:
         task = bar.add_task("reading", total=1.0)
         yield lambda fraction, text: bar.update(task, completed=fraction, description=text, refresh=True)
+
+
+def terminate_like_interrupt() -> None:
+    """SIGTERM, or a terminal that closes, is as Ctrl-C: the current run is dropped, finished ones are kept."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # nohup has it ignored, and means it.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)

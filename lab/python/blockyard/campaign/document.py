@@ -145,12 +145,14 @@ class Campaign(Struct, frozen=True, kw_only=True):
     def journal(self, name: str) -> Journal:
         return next(journal for journal in self.journals if journal.name == name)
 
-    def to_json(self) -> str:
-        """One line a journal, an allocator and a run, so that a person can read it and `diff` it."""
+    def to_json(self, *, runs: bool = True) -> str:
+        """One line a journal, an allocator and a run, so that a person can read it and `diff` it. Nobody reads `runs`
+        back: one of a thousand shares does without."""
         fields = msgspec.to_builtins(self)
         fields |= fields.pop("options")
-        fields["runs"] = [{"id": run.id, **run.__dict__} for run in self.runs()]
-        if self.traced:
+        if runs:
+            fields["runs"] = [{"id": run.id, **run.__dict__} for run in self.runs()]
+        if runs and self.traced:
             fields["traces"] = [{"id": run.id, **run.__dict__} for run in self.traces()]
         return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_lines(value)}" for key, value in fields.items()) + "\n}\n"
 

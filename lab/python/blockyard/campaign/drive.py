@@ -64,9 +64,34 @@ def start(
     With `within_s`, repeats that don't fit into that many seconds of running are left out of the campaign, at least one
     is kept: for a demonstration, not for figures.
     """
-    settings.check(wanted)
     if Folder(output).has_campaign:
         raise UserError(f"{output} already holds a campaign; go on with it by --resume, or choose another folder")
+    present, missing = _present(settings.check(wanted), show)
+    with Folder(output) as folder:
+        campaign = _plan(wanted, present, missing, folder, show, shard)
+        _refuse_without_room(folder, campaign, _share(campaign))
+        # Looked at last, when nothing of Blockyard's own keeps the machine busy any more.
+        facts = _examine_machine(show)
+        with disk_errors(output):
+            machine.write(output, facts)
+            whole_text(output / document.FILE, campaign.to_json())
+        return _run(campaign, present, folder, show, cooldown_s, within_s)
+
+
+def lay_out(wanted: Settings, output: Path, show: Display) -> Campaign:
+    """Plans a campaign into `output`, new or empty, and runs nothing: others run it, share by share."""
+    present, missing = _present(settings.check(wanted), show)
+    with Folder(output) as folder:
+        campaign = _plan(wanted, present, missing, folder, show, None)
+        with disk_errors(output):
+            whole_text(output / document.FILE, campaign.to_json(runs=False))
+        folder.drop_plans()
+        folder.drop_runs()
+    return campaign
+
+
+def _present(wanted: Settings, show: Display) -> tuple[list[Choice], list[Missing]]:
+    """The allocators asked for that this machine has, and those that it lacks."""
     choices = _resolve(wanted.allocators)
     present = [choice for choice in choices if choice.missing is None]
     missing = [Missing(choice.name, choice.missing) for choice in choices if choice.missing is not None]
@@ -80,30 +105,34 @@ def start(
             "none of the allocators asked for can be had on this machine; "
             "'blockyard allocators' says what each one needs"
         )
-    with Folder(output) as folder:
-        campaign = Campaign(
-            name=wanted.name,
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            blockyard=__version__,
-            journals=[_journal(stretch, wanted, folder, show) for stretch in wanted.journals],
-            allocators=[_allocator(choice) for choice in present],
-            missing=missing,
-            paces=list(wanted.paces),
-            touches=list(wanted.touches),
-            repeats=wanted.repeats,
-            options=wanted.options,
-            shard=f"{shard[0]}/{shard[1]}" if shard else None,
-            traced=wanted.traced,
-            totals=wanted.totals,
-        )
-        _refuse_unpaced(campaign)
-        _refuse_without_room(folder, campaign, _share(campaign))
-        # Looked at last, when nothing of Blockyard's own keeps the machine busy any more.
-        facts = _examine_machine(show)
-        with disk_errors(output):
-            machine.write(output, facts)
-            whole_text(output / document.FILE, campaign.to_json())
-        return _run(campaign, present, folder, show, cooldown_s, within_s)
+    return present, missing
+
+
+def _plan(
+    wanted: Settings,
+    present: Sequence[Choice],
+    missing: list[Missing],
+    folder: Folder,
+    show: Display,
+    shard: tuple[int, int] | None,
+) -> Campaign:
+    campaign = Campaign(
+        name=wanted.name,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        blockyard=__version__,
+        journals=[_journal(stretch, wanted, folder, show) for stretch in wanted.journals],
+        allocators=[_allocator(choice) for choice in present],
+        missing=missing,
+        paces=list(wanted.paces),
+        touches=list(wanted.touches),
+        repeats=wanted.repeats,
+        options=wanted.options,
+        shard=f"{shard[0]}/{shard[1]}" if shard else None,
+        traced=wanted.traced,
+        totals=wanted.totals,
+    )
+    _refuse_unpaced(campaign)
+    return campaign
 
 
 def resume(

@@ -161,6 +161,9 @@ class MachineFacts(Struct, frozen=True):
     busy_cores: float | UnsetType = UNSET
     """Those that others used when the campaign began."""
     warnings: list[str] = []
+    node: str | UnsetType = UNSET
+    microcode: str | UnsetType = UNSET
+    """Of a cluster's node."""
     joined: "list[Part] | UnsetType" = UNSET
     """The shares that a campaign was joined from."""
 

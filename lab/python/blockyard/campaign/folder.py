@@ -127,5 +127,8 @@ class Folder:
     def drop_plans(self) -> None:
         shutil.rmtree(self.path / PLANS, ignore_errors=True)
 
+    def drop_runs(self) -> None:
+        shutil.rmtree(self.path / RUNS, ignore_errors=True)
+
     def free_bytes(self) -> int:
         return shutil.disk_usage(self.path).free

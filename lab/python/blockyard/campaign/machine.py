@@ -115,10 +115,20 @@ def busy_cores(seconds: float = _PROBE_S) -> float:
     return (after[0] - before[0]) / passed * (os.cpu_count() or 1) if passed > 0 else 0.0
 
 
+def is_busy(busy: float) -> bool:
+    """Whether others use so many cores that figures suffer."""
+    return busy > _BUSY_CORES
+
+
+def microcode() -> str:
+    """Of the processor, as the kernel names it; empty where it doesn't."""
+    return _fields("/proc/cpuinfo", ":").get("microcode", "")
+
+
 def warnings(of: MachineFacts, busy: float) -> list[str]:
     """What the reader of the figures must know, or better put right first; each a sentence that says what to do."""
     found = []
-    if busy > _BUSY_CORES:
+    if is_busy(busy):
         found.append(
             f"the machine is busy ({busy:.1f} of its {of.cores} cores are in use by others), which "
             "raises every latency; stop what else is running and start again"

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,17 +40,20 @@ def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
                 "mixes them; make a report of each"
             )
     found = _runs(campaigns[0], shares)
-    _join(output, campaigns[0], shares, machines, found)
+    _join(output, campaigns, shares, machines, found)
     runs = campaigns[0].all_runs()
     return len(runs), [run.id for run in runs if run not in found]
 
 
 def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
     found: dict[Run, Path] = {}
+    known = {run.id: run for run in campaign.all_runs()}
     for share in shares:
         folder = Folder(share)
-        for run in campaign.all_runs():
-            if folder.result(run) is None:
+        # By what is there: a share of a thousand has few of the campaign's runs.
+        for path in sorted((share / RUNS).glob("*/*/*/*/run.json")):
+            run = known.get(path.parent.relative_to(share / RUNS).as_posix())
+            if run is None or folder.result(run) is None:
                 continue
             if run in found:
                 raise UserError(f"run {run.id} is in {found[run]} and in {share}; leave one of them out")
@@ -58,7 +62,11 @@ def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
 
 
 def _join(
-    output: Path, campaign: Campaign, shares: Sequence[Path], machines: Sequence[MachineFacts], found: dict[Run, Path]
+    output: Path,
+    campaigns: Sequence[Campaign],
+    shares: Sequence[Path],
+    machines: Sequence[MachineFacts],
+    found: dict[Run, Path],
 ) -> None:
     with (
         disk_errors(output, "nothing was joined, and the shares are as they were: free some space and join again"),
@@ -71,12 +79,13 @@ def _join(
         for run, share in found.items():
             for file in Folder(share).run(run).iterdir():
                 _link(file, partial / file.relative_to(share))
+        runs = Counter(found.values())
         parts = [
-            Part(document.read(share).shard or "whole", sum(owner == share for owner in found.values()), facts)
-            for share, facts in zip(shares, machines, strict=True)
+            Part(one.shard or "whole", runs[share], facts)
+            for share, one, facts in zip(shares, campaigns, machines, strict=True)
         ]
         machine.write(partial, msgspec.structs.replace(machines[0], joined=parts))
-        whole_text(partial / document.FILE, msgspec.structs.replace(campaign, shard=None).to_json())
+        whole_text(partial / document.FILE, msgspec.structs.replace(campaigns[0], shard=None).to_json())
         if output.exists():
             output.rmdir()  # refuses a folder that something was put into meanwhile
 

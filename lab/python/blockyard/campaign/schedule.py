@@ -86,18 +86,25 @@ def share(runs: Sequence[Run], number: int, of: int, weight: Callable[[Run], flo
     What is compared stays together: whole journals go to one share while there are enough of them, else whole
     pace-and-touch groups of a journal, else whole repeats, each with all its allocators. A repeat is never torn.
     """
-    levels: tuple[Callable[[Run], object], ...] = (
-        lambda run: run.journal,
-        lambda run: (run.pace, run.touch),
-        lambda run: run.repeat,
-    )
-    rounds = _rounds(runs, levels)
-    if of > rounds:
+    most = rounds(runs)
+    if of > most:
         raise UserError(
-            f"this campaign has {rounds} rounds of all its allocators and can't be shared by {of}; "
-            f"use at most {rounds} shares"
+            f"this campaign has {most} rounds of all its allocators and can't be shared by {of}; "
+            f"use at most {most} shares"
         )
-    return sorted(_deal(list(runs), of, levels, weight)[number - 1], key=lambda run: run.order)
+    return sorted(_deal(list(runs), of, _LEVELS, weight)[number - 1], key=lambda run: run.order)
+
+
+_LEVELS: tuple[Callable[[Run], object], ...] = (
+    lambda run: run.journal,
+    lambda run: (run.pace, run.touch),
+    lambda run: run.repeat,
+)
+
+
+def rounds(runs: Iterable[Run]) -> int:
+    """Into so many shares a campaign can be dealt at most."""
+    return _rounds(runs, _LEVELS)
 
 
 def _deal(

@@ -13,9 +13,9 @@ from blockyard import options
 from blockyard.campaign import demo
 from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.progress import display
-from blockyard.commands.replay import terminate_like_interrupt
 from blockyard.errors import UserError
 from blockyard.files import whole_text
+from blockyard.terminal import terminate_like_interrupt
 
 _OWN_PROGRAM = "blockyard trial -a glibc,mimalloc,blockyard -- ./your-program"
 

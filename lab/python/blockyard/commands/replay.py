@@ -5,14 +5,13 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 from rich.console import Console
 
-from blockyard import options
-from blockyard.campaign import drive, run_options, settings
+from blockyard import options, terminal
+from blockyard.campaign import cluster, drive, run_options, settings
 from blockyard.campaign.drive import Outcome
 from blockyard.campaign.progress import display
 from blockyard.campaign.settings import Settings
@@ -26,6 +25,7 @@ Examples:
   blockyard replay game.byj -a glibc -o results --trace --pollute 256K
   blockyard replay --resume -o results
   blockyard replay --campaign standard.toml -o results --shard 2/8
+  blockyard replay --campaign standard.toml -o results --on slurm
 """
 
 
@@ -57,6 +57,7 @@ Examples:
 )
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR; --repeats adds some.")
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
+@click.option("--on", metavar="slurm[:PARTITION]", help="Have Slurm run it, in a folder that all nodes share.")
 @click.option(
     "--campaign",
     "campaign_file",
@@ -78,6 +79,7 @@ def command(
     trace: bool | None,
     resume: bool,
     shard: str | None,
+    on: str | None,
     campaign_file: Path | None,
     cooldown: float,
     **others: Any,
@@ -87,6 +89,7 @@ def command(
     Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
     Runs that fail are reported at the end and the others go on; the exit code is 1 only when none succeeded.
     """
+    partition = _partition(on, shard, cooldown)
     base = _base(journals, campaign_file, from_, to)
     given = {
         "allocators": options.names(allocators) or None,
@@ -108,11 +111,25 @@ def command(
                 "compared"
             )
         wanted = None
+        if cluster.is_one(output) and not cluster.read(output).is_whole:
+            if repeats is not None:
+                raise UserError(
+                    "a campaign of a cluster takes no more repeats before it is joined; leave --repeats out"
+                )
+            _submitted(output, cluster.resume(output))
+            return
     else:
         wanted = replace(base, options=replace(base.options, **chosen_options), **chosen)
         if not wanted.allocators:
             raise UserError("no allocator was named; -a all takes every one that this machine has")
-    terminate_like_interrupt()
+    if on is not None:
+        if wanted is None or resume:
+            raise UserError("--on begins a campaign; to go on with one, 'blockyard replay --resume -o DIR' is enough")
+        with display(Console(stderr=True)) as show:
+            started = cluster.start(wanted, output, partition, show)
+        _submitted(output, (started, started.shards))
+        return
+    terminal.terminate_like_interrupt()
     with display(Console(stderr=True)) as show:
         outcome = (
             drive.resume(
@@ -122,6 +139,25 @@ def command(
             else drive.start(wanted, output, show, shard=part, cooldown_s=cooldown)
         )  # type: ignore[arg-type]
     _finish(outcome, output, part)
+
+
+def _partition(on: str | None, shard: str | None, cooldown: float) -> str | None:
+    """Of Slurm's; None is its default."""
+    if on is None:
+        return None
+    scheduler, colon, partition = on.partition(":")
+    if scheduler != "slurm" or (colon and not partition):
+        raise UserError(f"'{on}' is no cluster; write slurm, or slurm:PARTITION")
+    if shard is not None or cooldown:
+        raise UserError("--on plans the shards itself and rests before none; leave --shard and --cooldown out")
+    return partition or None
+
+
+def _submitted(output: Path, found: tuple[cluster.Cluster, int]) -> None:
+    one, shards = found
+    folder = shlex.quote(str(output))
+    click.echo(f"{shards} of {one.shards} shards submitted to Slurm, and the join behind them")
+    click.echo(f"next: blockyard status {folder}")
 
 
 def _base(
@@ -134,18 +170,6 @@ def _base(
     if not journals:
         return None
     return Settings(settings.stretches(list(journals), from_s, to_s), allocators=())
-
-
-def terminate_like_interrupt() -> None:
-    """SIGTERM, or a terminal that closes, is as Ctrl-C: the current run is dropped, finished ones are kept."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # nohup has it ignored, and means it.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, interrupt)
 
 
 def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from blockyard import files, options, terminal
-from blockyard.commands.replay import terminate_like_interrupt
 from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.options import Finite, Seconds
+from blockyard.terminal import terminate_like_interrupt
 
 _EPILOG = """\b
 Examples:
