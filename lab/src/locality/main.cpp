@@ -8,6 +8,7 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
+#include "clock/clock.hpp"
 #include "journal/command.hpp"
 #include "locality/driven.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 using namespace blockyard::locality;
 using blockyard::journal::Error;
+namespace clock = blockyard::clock;
 namespace command = blockyard::journal::command;
 
 // A pass is short: so many warm ones give a median that a single interrupt does not change.
@@ -30,6 +32,7 @@ void** make_room(std::size_t count) {
 }
 
 nlohmann::json measure(const Choice& choice, const Request& request, int warm_passes, bool aged) {
+  clock::ticks_per_ns();  // first: it takes milliseconds, in which caches lose what is prepared below
   void** const cold_blocks = make_room(request.count);
   void** const warm_blocks = make_room(request.count);
   const std::unique_ptr<Driven> driven = start(choice, request);

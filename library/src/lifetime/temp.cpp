@@ -273,25 +273,12 @@ void close_gaps(ThreadState* state) {
 
 }  // namespace
 
-void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment) {
-  const std::size_t bytes = size + (size == 0);
-  if (state->outside.is_full()) {
-    close_gaps(state);
-  }
-  const std::size_t slot = state->outside.count();
-  if (!state->outside.push({nullptr, state->demand, state->outside_ever})) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  void* block = allocate_outside_in_chunk(size, alignment, static_cast<std::uint32_t>(slot));
-  if (block == nullptr) {
-    block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(slot));
-  }
-  if (block == nullptr) {
-    state->outside.cut(slot);
-    return nullptr;
-  }
-  state->outside[slot].block = block;
+namespace {
+
+// Enters a block that did not fit; its table has room.
+inline void* enter_outside(ThreadState* state, const TempRegion& region, void* block, std::size_t bytes,
+                           std::size_t alignment) {
+  state->outside.push({block, state->demand, state->outside_ever});
   state->outside_ever += 1;
   auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
   counter += 1;
@@ -300,6 +287,20 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   state->demand += base::align_up(position, alignment) - position + taken_by(bytes, alignment);
   note_demand(state, region);
   return block;
+}
+
+}  // namespace
+
+void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment) {
+  if (state->outside.is_full()) {
+    close_gaps(state);
+  }
+  if (!state->outside.make_room()) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(state->outside.count()));
+  return block == nullptr ? nullptr : enter_outside(state, region, block, size + (size == 0), alignment);
 }
 
 namespace {
@@ -385,21 +386,38 @@ bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_
   return false;
 }
 
-void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
+namespace {
+
+// Blocks that do not fit come in a row. So this one begins with their case, and it is no cold function, which compilers
+// make small rather than fast.
+[[gnu::noinline]] void* allocate_slow(std::size_t size, std::size_t alignment) {
+  const std::size_t bytes = size + (size == 0);
+  const auto fits = [=](const TempRegion& region, std::uintptr_t begin) {
+    return begin <= end_of(region) && bytes <= end_of(region) - begin && region.begin != 0;
+  };
+  TempRegion& usual = temp_region();  // without memory in a watched process
+  if (usual.begin != 0 && is_valid_alignment(alignment) && !this_thread->outside.is_full() &&
+      !fits(usual, base::align_up(usual.next(), alignment))) {
+    ThreadState* const state = this_thread;
+    if (void* const block =
+            allocate_outside_in_chunk(size, alignment, static_cast<std::uint32_t>(state->outside.count()))) {
+      return enter_outside(state, usual, block, bytes, alignment);
+    }
+  }
   ThreadState* const state = ensure_thread(alignment);
   if (state == nullptr) {
     return nullptr;
   }
   ensure_region(state);
   TempRegion& region = region_of(state);
-  const std::size_t bytes = size + (size == 0);
   const std::uintptr_t begin = base::align_up(region.next(), alignment);
-  const std::uintptr_t end = end_of(region);
-  if (begin <= end && bytes <= end - begin && region.begin != 0) {
-    return take(state, region, begin, size, alignment);
-  }
-  return take_outside(state, region, size, alignment);
+  return fits(region, begin) ? take(state, region, begin, size, alignment)
+                             : take_outside(state, region, size, alignment);
 }
+
+}  // namespace
+
+void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept { return allocate_slow(size, alignment); }
 
 void by_temp_deallocate_slow(void* block) noexcept {
   if (block == nullptr) {

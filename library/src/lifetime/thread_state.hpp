@@ -28,12 +28,14 @@ class PageArray {
  public:
   /// False when memory is exhausted.
   bool push(const T& value) {
-    if (count_ == room_ && !grow()) {
+    if (!make_room()) {
       return false;
     }
     data_[count_++] = value;
     return true;
   }
+  /// Whether one more has room, from now on.
+  bool make_room() { return count_ != room_ || grow(); }
   T& operator[](std::size_t index) { return data_[index]; }
   T& newest() { return data_[count_ - 1]; }
   std::size_t count() const { return count_; }
