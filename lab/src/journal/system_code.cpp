@@ -106,6 +106,8 @@ bool is_wrapper(std::string_view function) {
   const std::string_view name = qualified_name(function);
   return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); }) ||
          std::find(names.begin(), names.end(), without_reserved_prefix(name)) != names.end() ||
+         // An allocator of a crate.
+         name.find(" as core::alloc::global::GlobalAlloc>::") != std::string_view::npos ||
          is_operator_new_of_a_class(name);
 }
 

@@ -344,7 +344,8 @@ class SymbolTable {
       if (index >= 0 && (length != 0 || is_plain(index)))
         found[index] = reinterpret_cast<void*>(bias + symbol.st_value);
     }
-    const bool gives = found[malloc_] != nullptr || found[mallocx_] != nullptr;
+    // A linker leaves out what a program doesn't call: mi_malloc(), in those of Rust.
+    const bool gives = found[malloc_] != nullptr || found[mallocx_] != nullptr || found[malloc_aligned_] != nullptr;
     const bool takes = found[free_] != nullptr || found[sdallocx_] != nullptr;
     if (!gives || !takes) return false;
     if (functions[malloc_].real != nullptr && functions[malloc_].real != found[malloc_]) return false;

@@ -27,20 +27,11 @@ struct Mark {
 
 // Symbols that an allocator keeps in whatever it is linked into. A name that ends with '*' is a beginning.
 constexpr Mark symbol_marks[] = {
-    {"mallctl", "jemalloc"},
-    {"je_mallctl", "jemalloc"},
-    {"_rjem_mallctl", "jemalloc"},
-    {"_rjem_malloc", "jemalloc"},
-    {"mi_malloc", "mimalloc"},
-    {"tc_malloc", "tcmalloc"},
-    {"_ZN8tcmalloc*", "tcmalloc"},
-    {"_ZN15partition_alloc*", "PartitionAlloc"},
-    {"rpmalloc", "rpmalloc"},
-    {"_ZN8snmalloc*", "snmalloc"},
-    {"sn_rust_alloc", "snmalloc"},
-    {"_ZN5scudo*", "scudo"},
-    {"moz_arena_malloc", "mozjemalloc"},
-    {"runtime.mallocgc", "Go's allocator"},
+    {"mallctl", "jemalloc"},      {"je_mallctl", "jemalloc"},          {"_rjem_mallctl", "jemalloc"},
+    {"_rjem_malloc", "jemalloc"}, {"mi_malloc", "mimalloc"},           {"mi_malloc_aligned", "mimalloc"},
+    {"tc_malloc", "tcmalloc"},    {"_ZN8tcmalloc*", "tcmalloc"},       {"_ZN15partition_alloc*", "PartitionAlloc"},
+    {"rpmalloc", "rpmalloc"},     {"_ZN8snmalloc*", "snmalloc"},       {"sn_rust_alloc", "snmalloc"},
+    {"_ZN5scudo*", "scudo"},      {"moz_arena_malloc", "mozjemalloc"}, {"runtime.mallocgc", "Go's allocator"},
 };
 
 // What stands in their messages.
