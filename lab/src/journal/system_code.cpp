@@ -106,9 +106,9 @@ bool is_wrapper(std::string_view function) {
   const std::string_view name = qualified_name(function);
   return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); }) ||
          std::find(names.begin(), names.end(), without_reserved_prefix(name)) != names.end() ||
-         // An allocator of a crate.
+         // An allocator of a crate, and what the compiler makes of `#[global_allocator]`.
          name.find(" as core::alloc::global::GlobalAlloc>::") != std::string_view::npos ||
-         is_operator_new_of_a_class(name);
+         name.find("::_::__rust_") != std::string_view::npos || is_operator_new_of_a_class(name);
 }
 
 bool starts_program(std::string_view function) { return function.starts_with("__libc_start") || function == "_start"; }
