@@ -232,3 +232,11 @@ def test_stop_in_a_debugger_stops_the_program_and_not_the_debugger() -> None:
 def test_stop_leaves_a_program_alone_that_keeps_to_its_limits() -> None:
     assert budget("--stop", "--limit", AUDIO, "--", PROGRAM, 0).returncode == 0
     assert budget("--stop", "--", FORBIDDEN, 0).returncode == 0
+
+
+def test_a_program_whose_own_malloc_hands_calls_on_is_judged() -> None:
+    counted = BUILD / "tests" / "budget" / "expect_allocations_test"
+    done = budget("--limit", "allocations=100000", "--", counted, "--gtest_list_tests")
+    assert done.returncode == 0, done.stderr
+    assert "all kept" in done.stdout
+    assert ": 0 at most" not in done.stdout

@@ -12,7 +12,8 @@
 /// each goes on to the next library's, such as libc's or a preloaded allocator's. A realloc counts as one. `new` counts
 /// by the malloc beneath it. With AddressSanitizer, ThreadSanitizer or MemorySanitizer it counts by the hook that they
 /// offer, by which ThreadSanitizer tells of no aligned allocation. Include it in the executable: where its malloc is
-/// not the one that is called, as in a plugin, or `new` takes no malloc, the block fails and says so.
+/// not the one that is called, as in a plugin, or `new` takes no malloc, as with a preloaded allocator or recorder that
+/// has operators of its own, the block fails and says so.
 ///
 /// What counts: calls on the thread that runs the block, from its first statement to its last. Other threads' do not,
 /// nor what the macro and a failure's message need. What the framework allocates within the block does: put checks
