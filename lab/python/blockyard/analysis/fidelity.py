@@ -121,7 +121,7 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 def sentences(section: Section) -> list[str]:
     """Everything a reader of this section's figures must know, worst first; empty when all is well."""
-    found = [*_failed(section), *_unequal_repeats(section)]
+    found = [*section.machines, *_failed(section), *_unequal_repeats(section)]
     # At full speed there is no clock to be late against.
     paced = section.measured if section.pace != "max" else []
     late = [one for one in paced if "late p99" in worst(one, section).poor]

@@ -9,8 +9,8 @@ from statistics import median
 
 import numpy as np
 
-from blockyard.analysis import samples, totals
-from blockyard.campaign import document, facts, machine
+from blockyard.analysis import machines, samples, totals
+from blockyard.campaign import document, facts, machine, schedule
 from blockyard.campaign.document import Allocator, Journal
 from blockyard.campaign.facts import MachineFacts, RunFacts
 from blockyard.campaign.folder import Folder
@@ -132,6 +132,8 @@ class Section:
     facts: Journal
     folder: Path
     allocators: tuple[AllocatorRuns, ...]
+    machines: tuple[str, ...] = ()
+    """How far the machines of a joined campaign disagree, and which were left out."""
 
     @property
     def title(self) -> str:
@@ -210,6 +212,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     _check_names("journal", journals, [entry.name for entry in plan.journals])
     planned = [entry for entry in plan.runs() if not journals or entry.journal in journals]
     ended = [(entry, run_in(Folder(directory).run(entry), entry.repeat)) for entry in planned]
+    ended, disagreements = _agreeing(ended, machines.by_run(plan, where))
     grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     untimed: dict[tuple[str, str, str, str], list[Run]] = defaultdict(list)
     for entry, run in ended:
@@ -232,7 +235,14 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
             if name in found
         ]
         section = Section(
-            journal, pace, touch, plan.options, plan.journal(journal), directory / "runs" / journal, tuple(members)
+            journal,
+            pace,
+            touch,
+            plan.options,
+            plan.journal(journal),
+            directory / "runs" / journal,
+            tuple(members),
+            disagreements.get((journal, pace, touch), ()),
         )
         _refuse_mixed_machines(section)
         sections.append(section)
@@ -249,6 +259,29 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
         len(planned),
         sum(run is None for _, run in ended),
     )
+
+
+_Ended = list[tuple[schedule.Run, Run | None]]
+
+
+def _agreeing(
+    ended: _Ended, machine_of: dict[schedule.Run, str]
+) -> tuple[_Ended, dict[tuple[str, str, str], tuple[str, ...]]]:
+    """The runs without those of machines that are outliers in their section, and what to say of each section."""
+    if not machine_of:
+        return ended, {}
+    took: dict[tuple[str, str, str], dict[schedule.Run, float]] = defaultdict(dict)
+    for entry, run in ended:
+        if run is not None and run.ok and not entry.untimed and run.facts.timed_ns and entry.allocator != NULL:
+            took[entry.journal, entry.pace, entry.touch][entry] = run.facts.timed_ns
+    found = {section: machines.agreement(runs, machine_of) for section, runs in took.items()}
+    out = {section: one.outliers for section, one in found.items()}
+    kept = [
+        (entry, run)
+        for entry, run in ended
+        if machine_of.get(entry) not in out.get((entry.journal, entry.pace, entry.touch), ())
+    ]
+    return kept, {section: one.sentences for section, one in found.items()}
 
 
 def run_in(folder: Path, repeat: int) -> Run | None:

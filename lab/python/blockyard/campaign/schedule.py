@@ -92,7 +92,12 @@ def share(runs: Sequence[Run], number: int, of: int, weight: Callable[[Run], flo
             f"this campaign has {most} rounds of all its allocators and can't be shared by {of}; "
             f"use at most {most} shares"
         )
-    return sorted(_deal(list(runs), of, _LEVELS, weight)[number - 1], key=lambda run: run.order)
+    return sorted(shares(runs, of, weight)[number - 1], key=lambda run: run.order)
+
+
+def shares(runs: Sequence[Run], of: int, weight: Callable[[Run], float] = lambda run: 1.0) -> list[list[Run]]:
+    """All of them; no more than there are rounds."""
+    return _deal(list(runs), of, _LEVELS, weight)
 
 
 _LEVELS: tuple[Callable[[Run], object], ...] = (
