@@ -1,9 +1,14 @@
 """`blockyard live` on programs that run."""
 
+import asyncio
+import importlib.util
 import json
 import os
 import pty
 import select
+import signal
+import socket
+import subprocess
 import sys
 
 import pytest
@@ -77,6 +82,7 @@ def test_what_can_not_be_shown_is_refused_in_a_sentence(tmp_path, arguments, sen
     assert sentence in done.stderr
 
 
+@pytest.mark.skipif(not importlib.util.find_spec("textual"), reason="Textual is not installed")
 def test_q_ends_the_view_and_not_the_program(tmp_path):
     """In a terminal of its own: the program prints after the view has gone."""
     journal = tmp_path / "game.byj"
@@ -101,3 +107,34 @@ def test_q_ends_the_view_and_not_the_program(tmp_path):
     after = seen.rpartition(b"runs on and is recorded")[2]
     assert b"the game is over" in after
     assert json.loads(the_command.blockyard("info", journal, "--json").stdout)["allocations"] > 40
+
+
+def test_a_browser_of_this_machine_gets_the_same_view(tmp_path):
+    aiohttp = pytest.importorskip("aiohttp")
+    pytest.importorskip("textual_serve")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = the_command.started("live", "--browser", "--port", port, JOURNAL, stdout=subprocess.DEVNULL)
+
+    async def screen() -> str:
+        async with aiohttp.ClientSession() as session:
+            while True:
+                try:
+                    web = await session.ws_connect(f"ws://127.0.0.1:{port}/ws?width=80&height=24")
+                    break
+                except aiohttp.ClientConnectorError:  # it does not listen yet
+                    assert server.poll() is None, server.stderr.read()
+                    await asyncio.sleep(0.1)
+            seen = b""
+            while b"the journal is complete" not in seen:
+                message = await web.receive()
+                assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT)
+                seen += message.data if isinstance(message.data, bytes) else b""
+            return seen.decode(errors="replace")
+
+    try:
+        assert "godot3-runner" in asyncio.run(screen())
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.communicate()
