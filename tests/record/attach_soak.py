@@ -1,15 +1,18 @@
 """Attaches to a program that allocates hard, throws, forks and loads libraries, and detaches, again and again: the
 program must end as if nothing had been. tests/record/attach_soak.py [TIMES] prints what came of it."""
 
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import the_command
-from recorded import PROGRAMS, environment, program
+from recorded import PROGRAMS, program
+
+from blockyard import native
 
 
 @dataclass
@@ -19,38 +22,38 @@ class Soak:
     exit_code: int
     stdout: str
     stderr: str
-    mappings: int  # of the recorder that are left, beyond its library
+    mappings: int  # of the recorder's shared memory that are left
 
 
-def soak(times: int, folder: Path, seconds: str = "0.05") -> Soak:
+def soak(times: int, folder: Path) -> Soak:
+    library = native.path("libblockyard-record.so")
+    copy, socket = folder / library.name, folder / "socket"
+    shutil.copy(library, copy)
     busy = subprocess.Popen(
-        [program("attached"), "busy", str(next(PROGRAMS.glob("librecord-plugin.so")))],
+        [program("attached"), "busy", PROGRAMS / "librecord-plugin.so"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert busy.stdout.readline() == "ready\n"
+    call = [native.path("blockyard-attach"), str(busy.pid), "--library", library]
     attached, refusals = 0, []
-    for _ in range(times):
-        if busy.poll() is not None:
-            break
-        done = subprocess.run(
-            the_command.line(
-                "record", "--pid", str(busy.pid), "-o", folder / "soak.byj", "--for", seconds, "--no-names", "--force"
-            ),
-            capture_output=True,
-            text=True,
-            env=environment(),
-            check=False,
-        )
-        if "recording process" in done.stderr and done.returncode == 0:
+    while attached + len(refusals) < times and busy.poll() is None:
+        collect = [native.path("blockyard-collect"), "--socket", socket, "--output", folder / "soak.byj", "--overwrite"]
+        collector = subprocess.Popen(collect, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert collector.stdout.readline() == "ready\n"
+        done = subprocess.run([*call, "--as", copy, "--socket", socket], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            time.sleep(0.01)
+            done = subprocess.run([*call, "--detach"], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
             attached += 1
         else:
             refusals.append(done.stderr)
-    left = 0
-    if busy.poll() is None:
-        left = Path(f"/proc/{busy.pid}/maps").read_text().count("blockyard-rings")
+        collector.communicate()
+        socket.unlink(missing_ok=True)
+    left = Path(f"/proc/{busy.pid}/maps").read_text().count("blockyard-rings") if busy.poll() is None else 0
     stdout, stderr = busy.communicate("", timeout=60)
     return Soak(attached, refusals, busy.returncode, stdout, stderr, left)
 
@@ -61,8 +64,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         done = soak(times, Path(folder))
     print(f"{done.attached} of {times} attached in {time.monotonic() - begin:.0f} s, {len(done.refusals)} refusals")
-    for refusal in sorted(set(done.refusals)):
-        print(f"  {done.refusals.count(refusal)} times: {refusal.strip()}")
+    for refusal, count in Counter(done.refusals).items():
+        print(f"  {count} times: {refusal.strip()}")
     print(f"the program: exit code {done.exit_code}, {done.stdout.strip()} {done.stderr.strip()}, {done.mappings} left")
     return 0 if done.exit_code == 0 and done.attached + len(done.refusals) == times else 1
 

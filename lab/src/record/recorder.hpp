@@ -109,8 +109,15 @@ inline void append_event(std::uint64_t first, std::uint64_t size, const void* fr
 /// While one lives, the thread's calls are not recorded. Only C functions may run under it: nothing throws.
 class Busy {
  public:
-  Busy() { self.busy = 1; }
-  ~Busy() { self.busy = 0; }
+  // The fences keep the compiler from moving what is done meanwhile out: is_busy() of recorder.cpp relies on it.
+  Busy() {
+    self.busy = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~Busy() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    self.busy = 0;
+  }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 };

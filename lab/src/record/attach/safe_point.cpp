@@ -190,6 +190,7 @@ struct Code::Impl {
   std::set<Dwfl_Module*> allocators;
   std::uint64_t entry = 0;
   std::uint64_t signal_return = 0;
+  std::pair<std::uint64_t, std::uint64_t> recorder;         ///< our own code in the program
   std::vector<std::pair<std::uint64_t, std::string>> code;  ///< where code was mapped
 
   explicit Impl(const Target& of) : target(of) {}
@@ -273,6 +274,7 @@ Code::Code(const Target& target) : impl_(std::make_unique<Impl>(target)) {
   // mov $15, %rax; syscall: no symbol names it.
   constexpr std::array<unsigned char, 9> wanted = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   for (const Mapping& mapping : target.mappings()) {
+    if (mapping.is_code && is_file(mapping, "libblockyard-record.so")) impl.recorder = {mapping.begin, mapping.end};
     if (!mapping.is_code || !is_file(mapping, "libc.so.6") || impl.signal_return != 0) continue;
     std::vector<unsigned char> text(mapping.end - mapping.begin);
     if (!target.read(mapping.begin, text.data(), text.size())) continue;
@@ -304,6 +306,8 @@ std::string Code::refusal(const Stop& stop) const {
   for (const Frame& frame : frames) {
     if (frame.pc + 1 >= impl.signal_return && frame.pc < impl.signal_return + 9) return "it handles a signal";
     if (frame.part == Part::loader) return "it is inside the loader";
+    // Detaching takes away what a hook uses.
+    if (frame.pc >= impl.recorder.first && frame.pc < impl.recorder.second) return "it is inside a hook";
     if (frame.part == Part::allocator) return "it is inside its allocator";
     if (frame.part == Part::libc && harmful.contains(frame.name)) return "it is inside " + frame.name + "()";
     if (frame.part == Part::program && has_own_allocator &&
