@@ -46,8 +46,8 @@ class Growing:
 class Heard:
     """What a follower says, read beside the test."""
 
-    def __init__(self, journal: Path) -> None:
-        self.follower = Follower(journal, 60)
+    def __init__(self, journal: Path, every_s: float = 1.0) -> None:
+        self.follower = Follower(journal, 60, every_s)
         self._said: queue.Queue[Line | Frame | Stacks | Exception] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
 

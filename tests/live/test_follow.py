@@ -11,6 +11,9 @@ from blockyard.errors import UserError
 from blockyard.live.follower import Follower
 
 
+ONLY_THE_LAST = 3600.0  # seconds between two lines
+
+
 @pytest.fixture
 def growing(tmp_path):
     one = Growing(tmp_path / "growing.byj")
@@ -22,8 +25,8 @@ def growing(tmp_path):
 def heard(request):
     followers = []
 
-    def hear(path):
-        followers.append(Heard(path))
+    def hear(path, every_s=1.0):
+        followers.append(Heard(path, every_s))
         return followers[-1]
 
     yield hear
@@ -38,7 +41,8 @@ def sites_of_the_journal():
 
 def left_since(ns: int, text: Path) -> tuple[int, int]:
     """Blocks and bytes that were allocated from then on and live at the end, by the journal's text."""
-    the_command.blockyard("convert", JOURNAL, "-o", text)
+    done = the_command.blockyard("convert", JOURNAL, "-o", text)
+    assert done.returncode == 0, done.stderr
     live = {}
     with text.open() as lines:
         for line in lines:
@@ -52,7 +56,7 @@ def left_since(ns: int, text: Path) -> tuple[int, int]:
 
 
 def test_a_whole_journal_is_said_as_sites_says_it(heard):
-    line = heard(JOURNAL).until(Line, lambda said: said.ended)
+    line = heard(JOURNAL, ONLY_THE_LAST).until(Line, lambda said: said.ended)
     info = json.loads(the_command.blockyard("info", JOURNAL, "--json").stdout)
     assert line.events == info["events"]
     assert [(one.function, one.allocations, one.bytes) for one in line.sites[:5]] == sites_of_the_journal()
@@ -95,7 +99,7 @@ def test_what_was_allocated_since_the_mark_and_stays_is_left(growing, heard, tmp
 
 
 def test_a_frame_says_its_sites_and_a_site_its_stacks(heard):
-    hearer = heard(JOURNAL)
+    hearer = heard(JOURNAL, ONLY_THE_LAST)
     line = hearer.until(Line, lambda said: said.ended)
     hearer.follower.ask(f"frame {line.worst_frame.number}")
     frame = hearer.until(Frame)

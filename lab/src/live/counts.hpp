@@ -67,7 +67,18 @@ class Counts {
 
   explicit Counts(std::uint64_t budget_ns) : budget_ns_(budget_ns) {}
 
-  void prefetch(const journal::Event& event) const { live_.prefetch(ended_block(event) + 1); }
+  /// Some events before an event is added, and again half as many before: a block's stack is known when its slot came.
+  void prefetch(const journal::Event& event) const {
+    live_.prefetch(ended_block(event) + 1);
+    if (gives_block(event.kind) && event.site + std::size_t{1} < stacks_.size()) {
+      __builtin_prefetch(&stacks_[event.site + std::size_t{1}], 1);
+    }
+  }
+  void prefetch_ended(const journal::Event& event) {
+    if (!takes_block(event.kind)) return;
+    const Live* const live = live_.find(ended_block(event) + 1);
+    if (live != nullptr) __builtin_prefetch(&stacks_[live->stack], 1);
+  }
   void add(const journal::Event& event);
   /// The journal's first so many events restore blocks: they are held, and nobody allocated them now.
   void set_preamble(std::uint64_t events) { preamble_ = events; }

@@ -127,10 +127,11 @@ class Follower {
     source_->grow();
     bool any = false;
     for (auto events = source_->next(); !events.empty(); events = source_->next()) {
-      constexpr std::size_t ahead = 16;
+      constexpr std::size_t ahead = 32;
       counts_.set_preamble(source_->header().preamble_events);
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (i + ahead < events.size()) counts_.prefetch(events[i + ahead]);
+        if (i + ahead / 2 < events.size()) counts_.prefetch_ended(events[i + ahead / 2]);
         counts_.add(events[i]);
       }
       any = true;

@@ -153,8 +153,8 @@ def decode(text: bytes) -> Line | Frame | Stacks:
 class Follower:
     """One process, which ends with `close`. Whoever reads it waits, so read on a thread of its own."""
 
-    def __init__(self, journal: Path, fps: float) -> None:
-        command = [native.path("blockyard-follow"), journal, "--fps", str(fps), "--stay"]
+    def __init__(self, journal: Path, fps: float, every_s: float = 1.0) -> None:
+        command = [native.path("blockyard-follow"), journal, "--fps", str(fps), "--every", str(every_s), "--stay"]
         self._file = _file_of(journal)
         # Ctrl-C is for the program that is watched.
         self._process = subprocess.Popen(
