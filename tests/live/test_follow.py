@@ -10,7 +10,6 @@ from growing import JOURNAL, Frame, Growing, Heard, Line, Stacks
 from blockyard.errors import UserError
 from blockyard.live.follower import Follower
 
-
 ONLY_THE_LAST = 3600.0  # seconds between two lines
 
 
