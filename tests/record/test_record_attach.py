@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -153,11 +152,11 @@ def test_a_library_that_is_loaded_meanwhile_is_recorded(tmp_path):
     running.end()
 
 
-def test_a_window_opens_and_closes_by_time(tmp_path):
+def test_a_window_closes_by_time(tmp_path):
     running = commands()
-    with attached(running.pid, tmp_path / "window.byj", "--for", "0.2"):
-        time.sleep(0.6)  # the window's own length, not a limit on anything
-        running.tell("allocate 5 4321")
+    options = ("-o", tmp_path / "window.byj", "--addresses", "--for", "0.2")
+    subprocess.run(the_command.line("record", "--pid", running.pid, *options), env=environment(), check=True)
+    running.tell("allocate 5 4321")
     assert read(tmp_path / "window.byj").of_size(4321) == []
     running.end()
 
@@ -340,8 +339,31 @@ def test_a_static_program_is_refused(tmp_path):
     running.end()
 
 
-def test_no_such_process_is_refused(tmp_path):
-    assert "there is no process 4194303" in refusal(4194303, tmp_path)
+@pytest.mark.parametrize("pid", [4194303, 1 << 40])
+def test_no_such_process_is_refused(tmp_path, pid):
+    assert f"there is no process {pid}" in refusal(pid, tmp_path)
+
+
+def test_a_program_whose_recorder_was_killed_runs_on_and_can_be_recorded_again(tmp_path):
+    running = commands()
+    recorder = subprocess.Popen(
+        the_command.line("record", "--pid", str(running.pid), "-o", tmp_path / "killed.byj"),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert "from now on" in recorder.stderr.readline()
+    (collector,) = map(int, Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split())
+    ended = os.pidfd_open(collector)
+    recorder.kill()
+    recorder.communicate()
+    select.select([ended], [], [])
+    os.close(ended)
+    running.tell("allocate 7 4321", "free 7")
+    with attached(running.pid, tmp_path / "again.byj"):
+        running.tell("allocate 3 4321")
+    assert read(tmp_path / "again.byj").kinds(4321) == {"allocate": 3}
+    running.end()
 
 
 def test_a_program_or_a_process_is_to_be_given(tmp_path):

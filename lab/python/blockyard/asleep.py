@@ -83,7 +83,8 @@ def find(pid: int) -> Sleeper | None:
                 number = line.split()[-1]
     for place in places:
         for seen in (folder / "root" / place.lstrip("/"), Path(place)):
-            with contextlib.suppress(OSError), (seen / f"blockyard-asleep.{number}").open("r+b") as file:
+            # One that is not of its full length yet, or never was, is no page.
+            with contextlib.suppress(OSError, ValueError), (seen / f"blockyard-asleep.{number}").open("r+b") as file:
                 page = mmap.mmap(file.fileno(), 4096)
                 version, owner = struct.unpack("=Ii", page[:8])
                 if version != 0 and str(owner) == number:

@@ -27,7 +27,7 @@ def run(request: recording.Request, pid: int) -> recording.Outcome:
     recording.check_output(request)
     try:
         program = os.pidfd_open(pid)
-    except OSError:
+    except (OSError, OverflowError):
         raise UserError(f"there is no process {pid}") from None
     with contextlib.closing(_Descriptor(program)), _interruptible() as interrupted, _folder(pid) as folder:
         socket = folder.here / "socket"

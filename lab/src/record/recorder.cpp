@@ -725,7 +725,15 @@ const char* attach_to(const char* socket, bool has_hooks) {
 
 }  // namespace
 
-const char* attach_to_running(const char* socket) { return attach_to(socket, false); }
+const char* attach_to_running(const char* socket) {
+  // A `blockyard record` that was killed, or met a stopped program, took no hook back.
+  const ProcessState& state = *__atomic_load_n(&process, __ATOMIC_ACQUIRE);
+  if (is_running && __atomic_load_n(&state.hooks_key, __ATOMIC_ACQUIRE) >= first_key &&
+      collector_is_gone(state.collector)) {
+    detach_from_running();
+  }
+  return attach_to(socket, false);
+}
 
 const char* attach_to_awoken(const char* socket) { return attach_to(socket, true); }
 
