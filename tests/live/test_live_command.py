@@ -15,12 +15,13 @@ import pytest
 import the_command
 from growing import JOURNAL
 
+# Runs until the file that its argument names is there.
 _GAME = """
-import time
+import os, sys, time
 kept = []
-for _ in range(40):
+while len(kept) < 40 or not os.path.exists(sys.argv[1]):
     kept.append(bytearray(100_003))
-    time.sleep(0.05)
+    time.sleep(0.02)
 print("the game is over")
 """
 
@@ -30,10 +31,11 @@ def lines_of(text: str) -> list[dict]:
 
 
 def test_json_lines_come_while_the_program_runs_and_end_with_what_the_journal_holds(tmp_path):
-    journal = tmp_path / "game.byj"
-    process = the_command.started("live", "--json", "-o", journal, "--", sys.executable, "-c", _GAME)
+    journal, over = tmp_path / "game.byj", tmp_path / "over"
+    process = the_command.started("live", "--json", "-o", journal, "--", sys.executable, "-c", _GAME, over)
     first = json.loads(process.stdout.readline())
     assert not first["ended"]
+    over.touch()
     rest, told = process.communicate()
     assert process.returncode == 0
     assert "the game is over" in told
@@ -46,11 +48,17 @@ def test_json_lines_come_while_the_program_runs_and_end_with_what_the_journal_ho
 
 
 def test_a_launcher_is_left_for_the_program_that_it_executes(tmp_path):
-    journal = tmp_path / "game.byj"
-    script = f'exec "{sys.executable}" -c "$1"'
-    done = the_command.blockyard("live", "--json", "-o", journal, "--", "/bin/sh", "-c", script, "sh", _GAME)
-    assert done.returncode == 0
-    last = lines_of(done.stdout)[-1]
+    journal, over = tmp_path / "game.byj", tmp_path / "over"
+    script = f'exec "{sys.executable}" -c "$@"'
+    process = the_command.started(
+        "live", "--json", "-o", journal, "--", "/bin/sh", "-c", script, "sh", _GAME, over, stderr=None
+    )
+    while "python" not in json.loads(process.stdout.readline())["program"]:
+        pass
+    over.touch()
+    rest, _ = process.communicate()
+    assert process.returncode == 0
+    last = lines_of(rest)[-1]
     assert "python" in last["program"]
     assert last["ended"]
 
@@ -85,10 +93,10 @@ def test_what_can_not_be_shown_is_refused_in_a_sentence(tmp_path, arguments, sen
 @pytest.mark.skipif(not importlib.util.find_spec("textual"), reason="Textual is not installed")
 def test_q_ends_the_view_and_not_the_program(tmp_path):
     """In a terminal of its own: the program prints after the view has gone."""
-    journal = tmp_path / "game.byj"
+    journal, over = tmp_path / "game.byj", tmp_path / "over"
     keyboard, terminal = pty.openpty()
     process = the_command.started(
-        "live", "-o", journal, "--", sys.executable, "-c", _GAME, stdin=terminal, stdout=terminal, stderr=terminal
+        "live", "-o", journal, "--", sys.executable, "-c", _GAME, over, stdin=terminal, stdout=terminal, stderr=terminal
     )
     os.close(terminal)
     seen = b""
@@ -102,6 +110,8 @@ def test_q_ends_the_view_and_not_the_program(tmp_path):
         if not pressed and b"recording" in seen:
             os.write(keyboard, b"q")
             pressed = True
+        if b"runs on and is recorded" in seen:
+            over.touch()
     os.close(keyboard)
     assert process.wait() == 0
     after = seen.rpartition(b"runs on and is recorded")[2]
