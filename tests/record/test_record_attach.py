@@ -272,7 +272,9 @@ def test_sleeping_hooks_record_nothing_until_they_are_woken_and_nothing_afterwar
     for round_number in (1, 2):
         output = tmp_path / f"woken-{round_number}.byj"
         with woken(running, output):
-            running.tell("allocate 100 4321", "free 60", "free 40")
+            running.tell("allocate 100 4321", "free 60")
+            assert "it is being recorded already" in refusal(running.pid, tmp_path)
+            running.tell("free 40")
         journal = read(output)
         assert journal.kinds(4321) == {"allocate": 100}
         assert journal.frees_of(4321) == 100

@@ -1,6 +1,7 @@
 """Programs whose hooks sleep until somebody wakes them: no ptrace is needed."""
 
 import contextlib
+import fcntl
 import mmap
 import os
 import struct
@@ -68,7 +69,8 @@ class Sleeper:
 
 
 def find(pid: int) -> Sleeper | None:
-    """The program with this number, if its hooks sleep and this process may wake it."""
+    """The program with this number, if its hooks sleep and this process may wake it; until this process ends it is
+    ours. Raises UserError where it is another's."""
     folder = Path(f"/proc/{pid}")
     places = [tempfile.gettempdir()]
     number = str(pid)
@@ -87,6 +89,11 @@ def find(pid: int) -> Sleeper | None:
             with contextlib.suppress(OSError, ValueError), (seen / f"blockyard-asleep.{number}").open("r+b") as file:
                 page = mmap.mmap(file.fileno(), 4096)
                 version, owner = struct.unpack("=Ii", page[:8])
-                if version != 0 and str(owner) == number:
-                    return Sleeper(page)
+                if version == 0 or str(owner) != number:
+                    continue
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the page keeps it: it has the file open, too
+                except BlockingIOError:
+                    raise UserError(f"process {pid} can't be recorded: it is being recorded already") from None
+                return Sleeper(page)
     return None
