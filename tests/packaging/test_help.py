@@ -17,7 +17,7 @@ def verbs() -> set[str]:
 
 def test_help_groups_the_verbs_by_task():
     headings = re.findall(r"^([A-Z][a-z]+):$", blockyard_help(), re.MULTILINE)
-    assert headings == ["Options", "Record", "Journals", "Measure", "Read", "Install"]
+    assert headings == ["Options", "Record", "Journals", "Measure", "Read", "Fleet", "Install"]
 
 
 def test_help_shows_every_verb_with_an_example_below_it():

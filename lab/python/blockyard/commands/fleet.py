@@ -14,7 +14,7 @@ _EPILOG = """\b
 Examples:
   blockyard fleet fleet
   blockyard fleet fleet leaks
-  blockyard fleet fleet --sql 'SELECT build, sum(events) FROM journals GROUP BY build'
+  blockyard fleet fleet --sql 'SELECT sum(events) FROM journals'
 """
 
 
