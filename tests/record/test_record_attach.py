@@ -399,3 +399,11 @@ def test_a_program_or_a_process_is_to_be_given(tmp_path):
         )
         assert done.returncode == 1
         assert "give either a program to start" in done.stderr
+
+
+@pytest.mark.parametrize("option", [("-o", "x.byj"), ("--for", "3"), ("--no-stacks",), ("--children", "no")])
+def test_sleeping_hooks_take_no_options_of_a_recording(tmp_path, option):
+    line = the_command.line("record", "--asleep", *option, "--", "true")
+    done = subprocess.run(line, capture_output=True, text=True, env=environment(), cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert "give the other options to 'blockyard record --pid'" in done.stderr

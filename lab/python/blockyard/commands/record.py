@@ -97,6 +97,8 @@ def command(
     if sleeps:
         if pid is not None:
             raise UserError("--asleep is for a program that is started; give it alone")
+        if output is not None or no_stacks or no_names or stack_depth is not None or any(given.values()):
+            raise UserError("--asleep records nothing yet; give the other options to 'blockyard record --pid'")
         asleep.become(list(command_line))
     starts_later = given["wait"] or given["signal"] is not None
     if given["signal"] is not None and given["wait"]:
