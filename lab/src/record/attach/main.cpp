@@ -133,6 +133,8 @@ void call(const Target& target, const std::function<std::uint64_t(const Code&)>&
       while (!is_back(target, thread, during)) {
         if (Clock::now() > most)
           throw Error("process " + std::to_string(target.pid()) + " does not come back from a call of the recorder");
+        // The call may need a lock that a thread has which stopped only now.
+        let_late_threads_go();
         std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
       stood.in_call_ms =
