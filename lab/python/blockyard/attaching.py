@@ -124,6 +124,8 @@ def _interruptible() -> Iterator[int]:
     before = {}
     before_descriptor = signal.set_wakeup_fd(write_end)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+            continue  # under nohup
         before[number] = signal.signal(number, lambda *_: None)
     try:
         yield read_end
