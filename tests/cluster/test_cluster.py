@@ -88,6 +88,8 @@ def test_twelve_runs_in_two_arrays_end_as_the_folder_of_a_local_run(cluster: Clu
     assert [json.loads(line)["shards"] for line in arrays] == [[1, 2, 3, 4], [5, 6]]
     done = cluster.blockyard("status", "results", "--wait")
     assert done.returncode == 0 and done.stdout.startswith("All 6 shards are done and joined."), done.stderr
+    said = json.loads(cluster.blockyard("status", "results", "--json", PATH="/nothing/of/slurm").stdout)
+    assert said["whole"] and said["runs"] == said["of"] == 12
     assert lab.runs() == everything(6) and sorted(set(cluster.nodes())) == ["n1", "n2"]
     local = lab.replay(cluster.journal, "-a", "glibc,null", "--repeats", 6, output="local")
     assert local.returncode == 0, local.stderr

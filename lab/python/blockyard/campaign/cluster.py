@@ -209,14 +209,15 @@ class Status:
 def status(root: Path) -> Status:
     cluster = read(root)
     found = Status(whole=cluster.is_whole)
+    found.of = len(document.read(cluster.own / "plan").all_runs())
+    if found.whole:  # which is so without Slurm, too
+        found.shards["done"] = cluster.shards
+        found.runs = sum(1 for _ in (root / RUNS).glob("*/*/*/*/run.json"))
+        return found
     jobs = by_shard(cluster)
     refused = refusals(cluster)
     found.queued = any(job.is_queued for job in slurm.jobs(cluster.name))
-    found.of = len(document.read(cluster.own / "plan").all_runs())
     for number in range(1, cluster.shards + 1):
-        if found.whole:
-            found.shards["done"] += 1
-            continue
         try:
             done = json.loads((cluster.shard(number) / "done.json").read_text(encoding="utf-8"))
             found.shards["done"] += 1
