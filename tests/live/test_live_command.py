@@ -78,6 +78,7 @@ def test_the_exit_code_and_the_refusals_of_the_recorder_are_passed_on(tmp_path):
         (["live", "--json", "--pid", "1", "--", "true"], "name what to watch"),
         (["live", "--json", "nothing.byj"], "nothing.byj was not found"),
         (["live", "--json", "a.byj", "b.byj"], "one journal at a time"),
+        (["live", "--json", __file__], "is no .byj; 'blockyard convert'"),
         (["live", "--json", "-o", "x.byj", JOURNAL], "takes neither -o nor"),
         (["live", "--json", "--browser", JOURNAL], "give one of them"),
         (["live", JOURNAL], "the view needs a terminal"),

@@ -13,6 +13,7 @@ from blockyard.live.recorder import Recorder
 from blockyard.options import Finite
 
 _MISSING = "the view needs Textual; install it with pip install 'blockyard[live]', or use --json"
+_MAGIC = b"\x89BYJ\r\n\x1a\n"  # lab/src/journal/format.hpp; of a journal that is just begun, a part of it
 _EPILOG = """\b
 Examples:
   blockyard live -- ./game --level 3
@@ -79,6 +80,9 @@ def command(
         journal = Path(journal_or_command[0])
         if not journal.is_file():
             raise UserError(f"{journal} was not found; name a journal, or a program behind '--'")
+        with journal.open("rb") as file:
+            if not _MAGIC.startswith(file.read(len(_MAGIC))):
+                raise UserError(f"{journal} is no .byj; 'blockyard convert' makes one of other journals")
         _show(journal, None, fps, as_json, browser, port)
         return
     journal = output or Path(f"{Path(program[0]).name if program else pid}.byj")
