@@ -445,6 +445,30 @@ def test_a_caller_whose_helper_serves_others_is_told_what_has_to_be_handed_down(
     assert "label() asks through copy_text() (copy_text.cpp:1), which asks for 60 blocks elsewhere as well" in said
 
 
+def test_groups_that_are_never_dead_all_at_once_share_no_arena(tmp_path):
+    maps: list[int] = []
+    units: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        if game.frame % 20 == 0:
+            maps.extend(game.allocate(40 + i, "load_map()") for i in range(60))
+            while units:
+                game.free(units.pop(), "unload()")
+        if game.frame % 20 == 1:
+            units.extend(game.allocate(40 + i, "load_units()") for i in range(60))
+        if game.frame % 20 == 19:
+            while maps:
+                game.free(maps.pop(), "unload()")
+        if game.frame == 99:
+            while units:
+                game.free(units.pop(), "unload()")
+
+    report = advise(play(tmp_path / "game.txt", each_frame, frames=100))
+    for loader, groups in (("load_map()", 5), ("load_units()", 5)):
+        site = at(report, loader)
+        assert (site.what, site.evidence.periods) == ("rewindable", groups)
+
+
 def test_a_member_that_outlives_its_group_makes_it_not_rewindable(tmp_path):
     loaded: list[int] = []
 

@@ -49,24 +49,34 @@ Validation halves(const Recording& recording, Words& words, bool all) {
 }
 
 /// One scope for sites that take turns would hold the blocks of all of them to the end of the function: such sites had
-/// better have a scope each. False when there is none.
-bool split_scopes(std::vector<Piece>& advised, const Verdict& verdict) {
+/// better have a scope each. One arena for sites whose blocks are seldom dead all at once could seldom be rewound: they
+/// have one each, and a site that has no such moment by itself has none. False when nothing changed.
+bool split_shared(Choice& choice, const Verdict& verdict) {
   constexpr std::uint64_t little = std::uint64_t{64} << 10;
   std::vector<Piece> result;
-  for (std::size_t i = 0; i < advised.size(); ++i) {
+  bool changed = false;
+  for (std::size_t i = 0; i < choice.advised.size(); ++i) {
+    Piece& piece = choice.advised[i];
     const Evidence& evidence = verdict.pieces[i];
+    const bool seldom_rewinds = piece.what == What::rewindable && 2 * evidence.periods < piece.tally.groups;
     // With a scope each, the sites together would hold their bursts.
-    const std::uint64_t apart = advised[i].tally.burst_bytes;
-    const bool splits = !advised[i].parts.empty() && evidence.region_bytes > std::max(little, 2 * apart);
-    if (splits) {
-      result.insert(result.end(), advised[i].parts.begin(), advised[i].parts.end());
+    const std::uint64_t apart = piece.tally.burst_bytes;
+    const bool holds_much = piece.what == What::temp_scope && evidence.region_bytes > std::max(little, 2 * apart);
+    if (!piece.parts.empty() && (seldom_rewinds || holds_much)) {
+      result.insert(result.end(), piece.parts.begin(), piece.parts.end());
+      changed = true;
+    } else if (piece.what == What::rewindable && evidence.periods == 0) {
+      piece.what = piece.near = What::leave;
+      piece.reason = Reason::mixed;
+      piece.saved = 0;
+      choice.left.push_back(std::move(piece));
+      changed = true;
     } else {
-      result.push_back(std::move(advised[i]));
+      result.push_back(std::move(piece));
     }
   }
-  const bool changed = result.size() != advised.size();
-  advised = std::move(result);
-  rank(advised);
+  choice.advised = std::move(result);
+  rank(choice.advised);
   return changed;
 }
 
@@ -134,7 +144,7 @@ Advice advise(const Options& options, const journal::Progress& progress) {
     advice.pieces = advised;
     for (Piece& piece : worth_judging(advice.choice.left)) advice.pieces.push_back(std::move(piece));
     advice.verdict = judge(advice.pieces, recording, advice.words, on_itself, part(0.3, 0.5));
-    again = options.wishes.empty() && split_scopes(advised, advice.verdict);
+    again = options.wishes.empty() && split_shared(advice.choice, advice.verdict);
   }
   for (const std::string& path : options.on) {
     const Recording other = load(path, part(0.5, 0.55));

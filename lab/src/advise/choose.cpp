@@ -500,7 +500,7 @@ class Chooser {
       Piece* const partner = &merged[at];
       if (partner->near != piece.near) partner->near = What::leave;
       if (partner->asker != piece.asker) partner->asker = 0;
-      if (piece.what == What::temp_scope) {
+      if (piece.what == What::temp_scope || piece.what == What::rewindable) {
         if (partner->parts.empty()) partner->parts.push_back(*partner);
         partner->parts.push_back(piece);
       }

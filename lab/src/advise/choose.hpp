@@ -28,7 +28,7 @@ struct Piece {
   std::uint32_t node = journal::no_node;  ///< its most expensive stack
   double saved = 0;                       ///< estimated ns
   Tally tally;
-  std::vector<Piece> parts;  ///< temp_scope: what it was merged from; empty when from one
+  std::vector<Piece> parts;  ///< temp_scope, rewindable: what it was merged from; empty when from one
 };
 
 /// What a library of the system asks for on its own behalf: nobody but its authors can change that.
