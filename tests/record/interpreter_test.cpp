@@ -62,7 +62,7 @@ class Interpreted : public testing::Test {
     interpreter_->apply(thread, stamp, record);
   }
   std::vector<journal::Event> finish(std::uint64_t stamp, const std::string& name = "test.byj") {
-    interpreter_->finish(stamp);
+    interpreter_->finish(stamp, false);
     return read(name);
   }
   /// The events of a journal that passes the check, addresses included.
@@ -218,7 +218,7 @@ TEST_F(Interpreted, each_window_after_the_first_is_a_journal_of_its_own) {
   free(0, 50, 0x1000);
   interpreter_->toggle(60);
   free(0, 70, 0x2000);
-  interpreter_->finish(80);
+  interpreter_->finish(80, false);
   EXPECT_EQ(read("test.byj").size(), 2u);
   EXPECT_EQ(header_.preamble_events, 1u);
   EXPECT_TRUE(header_.cut_at_end);
@@ -327,7 +327,7 @@ TEST_F(Interpreted, a_journal_that_can_not_be_written_is_named_with_the_reason) 
   interpreter_ = std::make_unique<Interpreter>(std::move(output), WindowPlan{}, threads_);
   allocate(0, 10, 0x1000);
   free(0, 20, 0x1000);
-  interpreter_->finish(30);
+  interpreter_->finish(30, false);
   const auto journals = interpreter_->journals();
   ASSERT_EQ(journals.size(), 1u);
   EXPECT_NE(journals[0].error.find("No such file"), std::string::npos);
@@ -341,7 +341,7 @@ TEST_F(Interpreted, a_full_disk_ends_the_journal_and_not_the_program) {
   allocate(0, 10, 0x1000);
   interpreter_->flush();
   free(0, 20, 0x1000);
-  interpreter_->finish(30);
+  interpreter_->finish(30, false);
   ASSERT_EQ(interpreter_->journals().size(), 1u);
   EXPECT_NE(interpreter_->journals()[0].error.find("No space left"), std::string::npos);
 }
