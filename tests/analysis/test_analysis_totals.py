@@ -44,6 +44,18 @@ def test_a_total_is_of_one_repeat_less_null_and_its_interval_of_the_same_without
     assert (found.low_ns, found.high_ns) == of_each.interval(0.95)
 
 
+def test_a_total_that_is_lost_in_the_noise_of_null_has_ends_of_its_own_size(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "r", ["one"], repeats=3, totals=True)
+    for repeat, ms in ((1, 10), (2, 5), (3, 3)):
+        made.run("one", rows([call()]), repeat)
+        made.bursts("one", [(5, 0, ms * MS)], repeat)
+        made.bursts("null", [(5, 0, 4 * MS)], repeat)
+    found = measured(made)[0].runs.totals.all
+    assert found.ns == MS
+    assert found.low_ns == 0
+    assert 4 * MS < found.high_ns < 40 * MS
+
+
 def test_what_bursts_with_page_faults_take_beyond_those_around_them_is_first_touch(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "r", ["one"], totals=True)
     made.run("one", rows([call()]))

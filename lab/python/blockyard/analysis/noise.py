@@ -103,7 +103,7 @@ class Figure:
         """Its ends; None of too few runs."""
         if self.variance is None or self.runs < LEAST_REPEATS:
             return None
-        half = _quantile(confidence, self.freedom) * sqrt(self.variance)
+        half = quantile(confidence, self.freedom) * sqrt(self.variance)
         return min(exp(max(self.log - half, -700.0)), self.value), exp(min(self.log + half, 700.0))
 
 
@@ -175,7 +175,7 @@ def difference(base: Figure, new: Figure, confidence: float) -> Difference:
         lent = min(one.freedom - one.runs + 1 for one in (base, new))  # to both, and counted once
         freedom = min(freedom, base.freedom + new.freedom - lent)
         middle, error = log(ratio), sqrt(variance)
-        half = _quantile(confidence, freedom) * error
+        half = quantile(confidence, freedom) * error
         low, high = exp(max(middle - half, -700.0)), exp(min(middle + half, 700.0))
         power = float(stdtrit(freedom, _POWER)) * error
         shows = max(exp(min(half + power, 700.0)), 1 + MARGIN, 1 + STEPS * step / before)
@@ -262,7 +262,7 @@ class Movement:
 UNMOVED = Movement()
 
 
-def _quantile(confidence: float, freedom: float) -> float:
+def quantile(confidence: float, freedom: float) -> float:
     """The t that so large a share of Student's distribution lies within, both ways."""
     return float(stdtrit(freedom, (1 + confidence) / 2))
 

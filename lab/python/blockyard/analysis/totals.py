@@ -11,6 +11,7 @@ the replay. So the host, which may give a page a hundred times later than anothe
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from pathlib import Path
 from statistics import median
 
@@ -174,9 +175,19 @@ class Untimed:
         ns = less_null(own, null)
         without = [less_null(_all_but(own, run), _all_but(null, run)) for run in range(len(own))]
         figure = noise.Figure.of_all(max(ns, 0.0), without, 1.0, len(own))
-        low, high = figure.interval(CONFIDENCE) or (None, None)
+        low, high = _ends(figure, ns, without) or (None, None)
         touch = max(_sum(both) - _sum(own), 0.0)
         return Total(thread, len(own), ns, low, high, _sum(null), touch, figure)
+
+
+def _ends(figure: noise.Figure, ns: float, without: Sequence[float]) -> tuple[float, float] | None:
+    """The interval's. Where a repeat more or less decides whether anything is left beside `null`, a logarithm has no
+    ends: they are those of the time itself."""
+    if figure.interval(CONFIDENCE) is None or min(ns, *without) > 0:
+        return figure.interval(CONFIDENCE)
+    half = noise.quantile(CONFIDENCE, figure.freedom) * float(np.std(without, ddof=1)) * (len(without) - 1)
+    half /= sqrt(len(without))
+    return max(ns - half, 0.0), max(ns + half, 0.0)
 
 
 def _sum(cells: np.ndarray) -> float:
