@@ -159,14 +159,12 @@ enum class Part : std::uint8_t { other, libc, loader, allocator, program };
 struct Frame {
   std::uint64_t pc = 0;
   Part part = Part::other;
-  bool is_known = false;  ///< lies in a loaded object
   std::string name;       ///< of the function; "" where no symbol covers it
   bool is_entry = false;  ///< where the program begins
 };
 
 struct Walk {
   std::vector<std::uint64_t> pcs;
-  bool is_complete = false;
 };
 
 int take_frame(Dwfl_Frame* frame, void* data) {
@@ -236,7 +234,6 @@ struct Code::Impl {
     Frame frame;
     frame.pc = pc;
     Dwfl_Module* const module = dwfl_addrmodule(dwfl, pc);
-    frame.is_known = module != nullptr;
     if (module == nullptr) return frame;
     GElf_Off offset = 0;
     GElf_Sym symbol{};

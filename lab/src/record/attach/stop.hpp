@@ -43,7 +43,6 @@ class Stop {
   pid_t thread_;
   bool is_stopped_ = false;
   bool is_attached_ = false;
-  int signal_ = 0;  ///< that the thread is about to get
   user_regs_struct registers_{};
 };
 

@@ -24,8 +24,6 @@ class Target {
 
   pid_t pid() const { return pid_; }
   std::string folder() const { return "/proc/" + std::to_string(pid_); }
-  /// A file that the program sees under `path`, as this process sees it.
-  std::string seen_here(const std::string& path) const { return folder() + "/root" + path; }
   /// Throws journal::Error where the program can't be attached to, whatever its threads do.
   void refuse_unfit() const;
   std::vector<pid_t> threads() const;
