@@ -57,11 +57,16 @@ def write(target: Path, name: str, found: list[dict[str, object]]) -> list[Path]
     """NAME.csv and NAME.parquet; nothing where there are no rows."""
     if not found:
         return []
-    table = pa.Table.from_pylist(found)
+    table = pa.Table.from_pylist([{key: _held(value) for key, value in row.items()} for row in found])
     plain, parquet = target / f"{name}.csv", target / f"{name}.parquet"
     whole(plain, lambda path: pa.csv.write_csv(table, path, pa.csv.WriteOptions(quoting_style="needed")))
     whole(parquet, lambda path: pq.write_table(table, path, compression="zstd"))
     return [plain, parquet]
+
+
+def _held(value: object) -> object:
+    """What no column of 64 bits holds is not known."""
+    return None if isinstance(value, int) and abs(value) >= 1 << 63 else value
 
 
 def write_cells(target: Path, found: list[dict[str, object]]) -> list[Path]:
