@@ -92,6 +92,14 @@ def test_runs_csv_has_the_grade_of_each_run_and_what_made_it(tmp_path: Path) -> 
     assert (poor["late_p99_ns"], poor["late_most_ns"], poor["busy_cores"]) == (5 * MS, 7 * MS, 0.9)
 
 
+def test_a_count_that_no_column_holds_is_not_known(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), 1)
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), 2, major_faults=2**64 - 1)
+    out = build(campaign.directory, options=TABLES).out
+    assert [row["major_faults"] for row in pyarrow.csv.read_csv(out / "runs.csv").to_pylist()] == [0, None]
+
+
 def test_several_allocators_that_need_a_lock_are_told_in_the_plural(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["tlsf", "tlsf@prefaulted"])
     for name in ("tlsf", "tlsf@prefaulted"):
