@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import the_command
+from attach_soak import soak
 from recorded import PROGRAMS, environment, program, read
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="attaching works on x86-64 only")
@@ -307,6 +308,13 @@ def test_a_program_that_sees_other_files_is_recorded(tmp_path):
         running.tell("allocate 3 4321")
     assert read(tmp_path / "namespace.byj").kinds(4321) == {"allocate": 3}
     running.end()
+
+
+def test_a_program_that_allocates_throws_forks_and_loads_survives(tmp_path):
+    skip_where_tracing_is_forbidden()
+    done = soak(8, tmp_path)
+    assert (done.exit_code, done.stdout, done.stderr, done.mappings) == (0, "0 failures\n", "", 0)
+    assert done.attached >= 4, done.refusals
 
 
 def test_a_stopped_program_is_refused_and_stays_stopped(tmp_path):
