@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-TOTAL_WORDS = 41_830
+TOTAL_WORDS = 41_220
 GUIDE_PAGE_WORDS = 1_200
 DESIGN_WORDS = 9_145
 README_LINES = 120
