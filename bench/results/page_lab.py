@@ -63,6 +63,16 @@ def _record(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
     )
     limit, mine = targets["tag_ns"], figures["tag_ns"]["no recorder"]
     yield "A tag's push or pop, nothing recording", f"{limit} ns", f"{mine:.2f} ns", mine <= limit, ""
+    if (asleep := figures["added_ns"].get("hooks asleep")) is not None:
+        yield "Hooks asleep, added per event", "1 ns", f"{asleep:.1f} ns", asleep <= 1, ""
+    if stands := figures.get("attaching"):
+        yield (
+            "Attaching with 20 threads that allocate: one held by ptrace, p95; in the call",
+            "20 ms",
+            f"{three(stands['stopped_p95_ms'])}; {three(stands['in_call_p95_ms'])} ms",
+            stands["stopped_p95_ms"] <= 20,
+            "",
+        )
     for stacks, found in figures.get("hot_ns", {}).items():
         mine, bare, peer = (
             found[name] - found["alone"] if name in found else None

@@ -180,6 +180,16 @@ def test_a_window_closes_by_time(tmp_path):
     running.end()
 
 
+def test_a_thread_that_waits_for_others_to_end_takes_the_call_where_these_have_no_room(tmp_path):
+    running = Running(program("attached"), "join")
+    with attached(running.pid, tmp_path / "join.byj"):
+        pass
+    assert running.process.poll() is None
+    running.process.kill()
+    running.process.communicate()
+    assert read(tmp_path / "join.byj").of_size(48) != []
+
+
 def test_a_wait_is_not_interrupted(tmp_path):
     running = commands()
     running.process.stdin.write("wait 3000\n")

@@ -1,7 +1,9 @@
 // A program to attach to. `commands`: does what the lines of its input say, and answers each. `busy PLUGIN`: threads
 // allocate hard, throw, fork, load a library, and keep values in vector registers until the input ends; it then prints
-// whether all was as it should be.
+// whether all was as it should be. `join`: waits for threads on stacks of 64 KiB, which have
+// no room for a call, to end.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,6 +138,23 @@ int run_busy(const char* plugin) {
   return failures == 0 ? 0 : 1;
 }
 
+int run_join() {
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 64 << 10);
+  pthread_t threads[2];
+  for (pthread_t& thread : threads) {
+    const auto allocate_now_and_then = [](void*) -> void* {
+      for (;; usleep(1000)) std::free(std::malloc(48));
+    };
+    if (pthread_create(&thread, &small, allocate_now_and_then, nullptr) != 0) return 2;
+  }
+  std::puts("ready");
+  std::fflush(stdout);
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  return 0;
+}
+
 // `allocate N BYTES`, `free N` of the blocks that were allocated last, `grow N BYTES` of those, `load PATH`, `call N`
 // of that library's work, `wait MS` for nothing.
 int run_commands() {
@@ -184,5 +203,6 @@ int run_commands() {
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "busy") == 0) return run_busy(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "commands") == 0) return run_commands();
+  if (argc == 2 && std::strcmp(argv[1], "join") == 0) return run_join();
   return 2;
 }

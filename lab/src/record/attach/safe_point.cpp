@@ -10,6 +10,7 @@
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -248,6 +249,15 @@ struct Code::Impl {
     return frame;
   }
 
+  // The thread waits in pthread_join(), most of which no symbol covers: for a futex that holds the number of a thread
+  // until it ends, and that is not private. What frees that thread's stack afterwards takes a lock that dlopen() needs.
+  bool waits_for_an_end(const Stop& stop) const {
+    const user_regs_struct& registers = stop.registers();
+    if (registers.orig_rax != SYS_futex || registers.rsi != (FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME)) return false;
+    const std::vector<pid_t> threads = target.threads();
+    return std::find(threads.begin(), threads.end(), static_cast<pid_t>(registers.rdx)) != threads.end();
+  }
+
   std::vector<std::pair<std::uint64_t, std::string>> mapped_code() const {
     std::vector<std::pair<std::uint64_t, std::string>> found;
     for (const Mapping& mapping : target.mappings()) {
@@ -328,8 +338,7 @@ std::string Code::refusal(const Stop& stop) const {
     const Frame& outermost = frames[next - 1];
     const bool is_beginning = next == frames.size() || frames[next].is_entry;
     if (is_beginning && first == 0) return "it begins or ends";
-    // What frees the joined thread's stack afterwards takes a lock that dlopen() needs.
-    const bool joins = outermost.name == "pthread_join" && stop.registers().orig_rax == SYS_futex;
+    const bool joins = (outermost.name.empty() || outermost.name == "pthread_join") && impl.waits_for_an_end(stop);
     const bool is_leaf = first == 0 && next == 1 && outermost.name.empty();
     if (!is_beginning && !is_leaf && !joins && !harmless.contains(outermost.name))
       return "it is inside " + (outermost.name.empty() ? "libc" : outermost.name + "()");
