@@ -114,6 +114,7 @@ def main() -> None:
     loop = [str(LOOP), str(options.pairs)]
     times: dict[str, list[float]] = {"alone": [], "without stacks": [], "recorded": []}
     times["hooks asleep"] = []
+    times["another thread limited"] = []
     if shutil.which("heaptrack"):
         times["heaptrack"] = []
     else:
@@ -127,6 +128,10 @@ def main() -> None:
             "alone": loop,
             "recorded": [*record, "-o", str(journal), "--", *loop],
             "hooks asleep": [*record[:4], "--asleep", "--", *loop],
+            "another thread limited": [
+                *[*record[:3], "budget", "--warn", "--limit", "thread=audio allocations=0", "--"],
+                *loop,
+            ],
             "without stacks": [*record, "--no-stacks", "-o", str(bare), "--", *loop],
             "heaptrack": ["heaptrack", "-o", str(heaptrack), *loop],
         }
@@ -143,12 +148,12 @@ def main() -> None:
             sizes["heaptrack"] = written[0].stat().st_size / events
     alone = statistics.median(times["alone"])
     print(f"{events:,} events on one thread, 4096 blocks live, median of {options.repeats} runs, taken in turn:")
-    print(f"  {'':<15}{'ns per event':>12}{'lowest':>9}{'highest':>9}{'added':>9}{'bytes per event':>16}")
+    print(f"  {'':<23}{'ns per event':>12}{'lowest':>9}{'highest':>9}{'added':>9}{'bytes per event':>16}")
     for name, taken in times.items():
         middle = statistics.median(taken)
         added = f"{middle - alone:9.1f}" if name != "alone" else f"{'':>9}"
         size = f"{sizes[name]:16.2f}" if name in sizes else ""
-        print(f"  {name:<15}{middle:12.1f}{min(taken):9.1f}{max(taken):9.1f}{added}{size}")
+        print(f"  {name:<23}{middle:12.1f}{min(taken):9.1f}{max(taken):9.1f}{added}{size}")
     if "heaptrack" in sizes:
         added = {name: statistics.median(times[name]) - alone for name in ("recorded", "heaptrack")}
         print(

@@ -65,6 +65,8 @@ def _record(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
     yield "A tag's push or pop, nothing recording", f"{limit} ns", f"{mine:.2f} ns", mine <= limit, ""
     if (asleep := figures["added_ns"].get("hooks asleep")) is not None:
         yield "Hooks asleep, added per event", "1 ns", f"{asleep:.1f} ns", asleep <= 1, ""
+    if (others := figures["added_ns"].get("another thread limited")) is not None:
+        yield "A limit on another thread, added per event", "2 ns", f"{others:.1f} ns", others <= 2, ""
     if stands := figures.get("attaching"):
         yield (
             "Attaching with 20 threads that allocate: one held by ptrace, p95; in the call",
