@@ -54,6 +54,16 @@ UPDATE item SET name = upper(name) WHERE id % 3 = 0;
 SELECT length(group_concat(name, ',')) FROM (SELECT name FROM item ORDER BY name DESC);
 SELECT length(json_group_array(json_object('id', id, 'name', name))) FROM item;
 """
+_LUA = """local words, seen, unit = {}, {}, {}
+for i = 1, 60000 do words[#words + 1] = "w" .. i * 7919 % 4999 end
+local text = table.concat(words, " ")
+for word in text:gmatch("%w+") do seen[word] = (seen[word] or 0) + 1 end
+for turn = 1, 20 do
+  for i = 1, 8000 do unit[i] = {name = "unit " .. i + turn, at = {x = i, y = turn}, items = {i, turn}} end
+  table.sort(unit, function(a, b) return a.name < b.name end)
+end
+print(#text, seen.w1, unit[1].name)
+"""
 _FREECIV = """set minplayers 0
 set aifill 4
 hard
@@ -77,6 +87,7 @@ PROGRAMS = (
         as_nobody=True,
     ),
     Program("Perl", ("perl", "{scripts}/words.pl"), environment={"PERL_HASH_SEED": "0"}),
+    Program("Lua", ("lua5.4", "work.lua"), {"work.lua": _LUA}),
     Program("Node.js", ("node", "{scripts}/work.js")),
     Program(
         "Godot",
