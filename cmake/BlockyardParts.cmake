@@ -46,3 +46,21 @@ function(blockyard_fuzzer name)
   endif()
   add_dependencies(blockyard-fuzzers ${name})
 endfunction()
+
+# blockyard_integration(NAME SOURCES ... [PACKAGES ...] [LIBRARIES ...]): the example of integrations/NAME, which
+# tests/integrations records. PACKAGES are pkg-config's; where it does not find one, the example is not built, and its
+# test says so. Linked statically: the recorder sees by_malloc() only there.
+function(blockyard_integration name)
+  cmake_parse_arguments(arg "" "" "SOURCES;PACKAGES;LIBRARIES" ${ARGN})
+  foreach(package IN LISTS arg_PACKAGES)
+    pkg_check_modules(BLOCKYARD_PKG_${package} QUIET IMPORTED_TARGET ${package})
+    if(NOT BLOCKYARD_PKG_${package}_FOUND)
+      message(STATUS "integrations/${name} is not built: pkg-config finds no ${package}")
+      return()
+    endif()
+    list(APPEND arg_LIBRARIES PkgConfig::BLOCKYARD_PKG_${package})
+  endforeach()
+  add_executable(integration-${name} ${arg_SOURCES})
+  target_compile_options(integration-${name} PRIVATE -O1)
+  target_link_libraries(integration-${name} PRIVATE blockyard_flags blockyard::static ${arg_LIBRARIES})
+endfunction()

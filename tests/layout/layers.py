@@ -129,14 +129,17 @@ def _reason(source: tuple[str, ...], target: str) -> str | None:
             return "the library never includes the lab"
     elif _is_consumer(source) and target.startswith("blockyard/detail/"):
         return "detail/ is private: programs include the public headers only"
-    elif (source[0] == "examples" or source[:2] == ("lab", "adapters")) and component in COMPONENTS:
+    elif (source[0] in {"examples", "integrations"} or source[:2] == ("lab", "adapters")) and component in COMPONENTS:
         return f"{source[-2]} use the public headers only"
     return None
 
 
 def _is_consumer(source: tuple[str, ...]) -> bool:
     """Whether a file shows or plays a program that uses the library: examples, adapters, snippets, packaging tests."""
-    return source[0] in {"docs", "examples", "README.md"} or source[:2] in {("lab", "adapters"), ("tests", "packaging")}
+    return source[0] in {"docs", "examples", "integrations", "README.md"} or source[:2] in {
+        ("lab", "adapters"),
+        ("tests", "packaging"),
+    }
 
 
 def cycle_violations(root: Path) -> list[str]:

@@ -56,6 +56,7 @@ enum Index : unsigned {
   free_size_,
   free_aligned_,
   free_size_aligned_,
+  free_sized_,
   new_,
   new_nothrow_,
   new_aligned_,
@@ -200,55 +201,58 @@ void own_delete(void* block, More... more) {
   release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, More...)>(index)(block, more...); });
 }
 
-template <typename Hook>
-void* address(Hook* hook) {
-  return reinterpret_cast<void*>(hook);
-}
+// Compilers fill the table before anything runs, since it may be needed before our constructors do; no function call in
+// it, which GCC leaves to them.
+#define BLOCKYARD_HOOK(...) reinterpret_cast<void*>(&__VA_ARGS__)
 
 Function functions[] = {
-    {"malloc", nullptr, address(own_malloc)},
-    {"free", nullptr, address(own_free)},
-    {"calloc", nullptr, address(own_calloc)},
-    {"realloc", nullptr, address(own_realloc)},
-    {"posix_memalign", nullptr, address(own_posix_memalign)},
-    {"aligned_alloc", nullptr, address(own_aligned<aligned_alloc_>)},
-    {"memalign", nullptr, address(own_aligned<memalign_>)},
-    {"valloc", nullptr, address(own_page_aligned<valloc_>)},
-    {"pvalloc", nullptr, address(own_page_aligned<pvalloc_>)},
-    {"mallocx", nullptr, address(own_mallocx)},
-    {"rallocx", nullptr, address(own_rallocx)},
-    {"dallocx", nullptr, address(own_dallocx)},
-    {"sdallocx", nullptr, address(own_sdallocx)},
-    {"zalloc", nullptr, address(own_zalloc)},
-    {"malloc_aligned", nullptr, address(own_size_aligned<malloc_aligned_>)},
-    {"zalloc_aligned", nullptr, address(own_size_aligned<zalloc_aligned_>)},
-    {"realloc_aligned", nullptr, address(own_realloc_aligned)},
-    {"free_size", nullptr, address(own_free_with<free_size_>)},
-    {"free_aligned", nullptr, address(own_free_with<free_aligned_>)},
-    {"free_size_aligned", nullptr, address(own_free_size_aligned)},
-    {"_Znwm", nullptr, address(own_new<new_, new_nothrow_>)},
-    {"_ZnwmRKSt9nothrow_t", nullptr, address(own_new_nothrow<new_nothrow_>)},
-    {"_ZnwmSt11align_val_t", nullptr, address(own_new_aligned<new_aligned_, new_aligned_nothrow_>)},
-    {"_ZnwmSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow<new_aligned_nothrow_>)},
-    {"_Znam", nullptr, address(own_new<new_array_, new_array_nothrow_>)},
-    {"_ZnamRKSt9nothrow_t", nullptr, address(own_new_nothrow<new_array_nothrow_>)},
-    {"_ZnamSt11align_val_t", nullptr, address(own_new_aligned<new_array_aligned_, new_array_aligned_nothrow_>)},
-    {"_ZnamSt11align_val_tRKSt9nothrow_t", nullptr, address(own_new_aligned_nothrow<new_array_aligned_nothrow_>)},
-    {"_ZdlPv", nullptr, address(own_delete<delete_>)},
-    {"_ZdaPv", nullptr, address(own_delete<delete_array_>)},
-    {"_ZdlPvm", nullptr, address(own_delete<delete_size_, std::size_t>)},
-    {"_ZdaPvm", nullptr, address(own_delete<delete_array_size_, std::size_t>)},
-    {"_ZdlPvRKSt9nothrow_t", nullptr, address(own_delete<delete_nothrow_, Nothrow>)},
-    {"_ZdaPvRKSt9nothrow_t", nullptr, address(own_delete<delete_array_nothrow_, Nothrow>)},
-    {"_ZdlPvSt11align_val_t", nullptr, address(own_delete<delete_aligned_, std::size_t>)},
-    {"_ZdaPvSt11align_val_t", nullptr, address(own_delete<delete_array_aligned_, std::size_t>)},
-    {"_ZdlPvmSt11align_val_t", nullptr, address(own_delete<delete_size_aligned_, std::size_t, std::size_t>)},
-    {"_ZdaPvmSt11align_val_t", nullptr, address(own_delete<delete_array_size_aligned_, std::size_t, std::size_t>)},
+    {"malloc", nullptr, BLOCKYARD_HOOK(own_malloc)},
+    {"free", nullptr, BLOCKYARD_HOOK(own_free)},
+    {"calloc", nullptr, BLOCKYARD_HOOK(own_calloc)},
+    {"realloc", nullptr, BLOCKYARD_HOOK(own_realloc)},
+    {"posix_memalign", nullptr, BLOCKYARD_HOOK(own_posix_memalign)},
+    {"aligned_alloc", nullptr, BLOCKYARD_HOOK(own_aligned<aligned_alloc_>)},
+    {"memalign", nullptr, BLOCKYARD_HOOK(own_aligned<memalign_>)},
+    {"valloc", nullptr, BLOCKYARD_HOOK(own_page_aligned<valloc_>)},
+    {"pvalloc", nullptr, BLOCKYARD_HOOK(own_page_aligned<pvalloc_>)},
+    {"mallocx", nullptr, BLOCKYARD_HOOK(own_mallocx)},
+    {"rallocx", nullptr, BLOCKYARD_HOOK(own_rallocx)},
+    {"dallocx", nullptr, BLOCKYARD_HOOK(own_dallocx)},
+    {"sdallocx", nullptr, BLOCKYARD_HOOK(own_sdallocx)},
+    {"zalloc", nullptr, BLOCKYARD_HOOK(own_zalloc)},
+    {"malloc_aligned", nullptr, BLOCKYARD_HOOK(own_size_aligned<malloc_aligned_>)},
+    {"zalloc_aligned", nullptr, BLOCKYARD_HOOK(own_size_aligned<zalloc_aligned_>)},
+    {"realloc_aligned", nullptr, BLOCKYARD_HOOK(own_realloc_aligned)},
+    {"free_size", nullptr, BLOCKYARD_HOOK(own_free_with<free_size_>)},
+    {"free_aligned", nullptr, BLOCKYARD_HOOK(own_free_with<free_aligned_>)},
+    {"free_size_aligned", nullptr, BLOCKYARD_HOOK(own_free_size_aligned)},
+    {"free_sized", nullptr, BLOCKYARD_HOOK(own_free_with<free_sized_>)},
+    {"_Znwm", nullptr, BLOCKYARD_HOOK(own_new<new_, new_nothrow_>)},
+    {"_ZnwmRKSt9nothrow_t", nullptr, BLOCKYARD_HOOK(own_new_nothrow<new_nothrow_>)},
+    {"_ZnwmSt11align_val_t", nullptr, BLOCKYARD_HOOK(own_new_aligned<new_aligned_, new_aligned_nothrow_>)},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", nullptr, BLOCKYARD_HOOK(own_new_aligned_nothrow<new_aligned_nothrow_>)},
+    {"_Znam", nullptr, BLOCKYARD_HOOK(own_new<new_array_, new_array_nothrow_>)},
+    {"_ZnamRKSt9nothrow_t", nullptr, BLOCKYARD_HOOK(own_new_nothrow<new_array_nothrow_>)},
+    {"_ZnamSt11align_val_t", nullptr, BLOCKYARD_HOOK(own_new_aligned<new_array_aligned_, new_array_aligned_nothrow_>)},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", nullptr,
+     BLOCKYARD_HOOK(own_new_aligned_nothrow<new_array_aligned_nothrow_>)},
+    {"_ZdlPv", nullptr, BLOCKYARD_HOOK(own_delete<delete_>)},
+    {"_ZdaPv", nullptr, BLOCKYARD_HOOK(own_delete<delete_array_>)},
+    {"_ZdlPvm", nullptr, BLOCKYARD_HOOK(own_delete<delete_size_, std::size_t>)},
+    {"_ZdaPvm", nullptr, BLOCKYARD_HOOK(own_delete<delete_array_size_, std::size_t>)},
+    {"_ZdlPvRKSt9nothrow_t", nullptr, BLOCKYARD_HOOK(own_delete<delete_nothrow_, Nothrow>)},
+    {"_ZdaPvRKSt9nothrow_t", nullptr, BLOCKYARD_HOOK(own_delete<delete_array_nothrow_, Nothrow>)},
+    {"_ZdlPvSt11align_val_t", nullptr, BLOCKYARD_HOOK(own_delete<delete_aligned_, std::size_t>)},
+    {"_ZdaPvSt11align_val_t", nullptr, BLOCKYARD_HOOK(own_delete<delete_array_aligned_, std::size_t>)},
+    {"_ZdlPvmSt11align_val_t", nullptr, BLOCKYARD_HOOK(own_delete<delete_size_aligned_, std::size_t, std::size_t>)},
+    {"_ZdaPvmSt11align_val_t", nullptr,
+     BLOCKYARD_HOOK(own_delete<delete_array_size_aligned_, std::size_t, std::size_t>)},
     {"_ZdlPvSt11align_val_tRKSt9nothrow_t", nullptr,
-     address(own_delete<delete_aligned_nothrow_, std::size_t, Nothrow>)},
+     BLOCKYARD_HOOK(own_delete<delete_aligned_nothrow_, std::size_t, Nothrow>)},
     {"_ZdaPvSt11align_val_tRKSt9nothrow_t", nullptr,
-     address(own_delete<delete_array_aligned_nothrow_, std::size_t, Nothrow>)},
+     BLOCKYARD_HOOK(own_delete<delete_array_aligned_nothrow_, std::size_t, Nothrow>)},
 };
+#undef BLOCKYARD_HOOK
 constexpr std::size_t function_count = sizeof functions / sizeof functions[0];
 static_assert(function_count == delete_array_aligned_nothrow_ + 1);
 
@@ -306,8 +310,9 @@ void redirect_operators() {
 // Whether only an allocator has a function of this name, without a prefix.
 bool is_plain(int index) { return index <= static_cast<int>(sdallocx_) || index >= static_cast<int>(new_); }
 
-// The allocators that Rust's crates and C programs link in, by the prefix of their names.
-constexpr const char* prefixes[] = {"_rjem_", "je_", "mi_", "rp", "tc_"};
+// The allocators that Rust's crates and C programs link in, by the prefix of their names. Our own heap is the last: a
+// program that has it for its pools alone may have another one in malloc's place.
+constexpr const char* prefixes[] = {"_rjem_", "je_", "mi_", "rp", "tc_", "by_"};
 
 /// The program's file, for its symbol table: the loader does not map that.
 class SymbolTable {
@@ -535,6 +540,8 @@ constexpr const char* others_of_running[] = {
 std::size_t taker_count = 0;
 bool is_running_hooked = false;
 bool own_is_hooked = false;
+bool is_constructed = false;
+[[gnu::constructor]] void note_construction() { is_constructed = true; }
 const void* objects_owner = nullptr;  // of ObjectsLock: the thread's own state
 
 template <std::size_t count>
@@ -567,12 +574,12 @@ void rewrite_additions() {
 
 bool hook_own_allocator(char (&name)[64]) {
   dl_iterate_phdr(note, nullptr);  // what is loaded at the start reaches the hooks by the loader's rules
-  // Its malloc hands calls on to us, as one did before our constructors ran: nothing of it needs a hook.
-  if (functions[0].name == nullptr) return true;
   const FoundSymbol behind = find_next("malloc");
   const FoundSymbol first = find_anywhere("malloc");
   Wanted wanted{nullptr};
   if (first.address != nullptr && first.address != behind.address) {
+    // It hands calls on to us, as it did before our constructors ran: nothing of it needs a hook.
+    if (!is_constructed) return true;
     if (first.object[0] == '\0') {
       std::strcpy(name, ".");
     } else {

@@ -1,0 +1,139 @@
+"""Records an example of integrations/ and says which of its blocks came through the adapter and which did not."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from recorded import BUILD, record
+
+from blockyard import native
+
+#: Calls in these stand for nobody: who called them asked for the block.
+HELPERS = re.compile(r"libc\.so|libc-2|libstdc\+\+\.so|libgcc_s\.so|\[vdso\]")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where one call of a stack lies: the file name of its module, and its functions, the innermost inlined first."""
+
+    module: str
+    functions: tuple[str, ...]
+
+
+@dataclass
+class Event:
+    """An allocation, free or phase. Of a realloc there are two, as a block ends and another begins."""
+
+    kind: str  # allocate, free, phase
+    size: int
+    block: str
+    tag: str
+    stack: tuple[Frame, ...]  # innermost first
+
+
+@dataclass
+class Heard:
+    """What the recorder heard of an example, in order."""
+
+    events: list[Event]
+    stdout: str
+
+    def tagged(self, tag: str) -> list[Event]:
+        """Allocations and frees below a tag."""
+        return [event for event in self.events if tag in event.tag.split("/")]
+
+    def tags(self, tag: str) -> dict[str, int]:
+        """How many allocations each path with the tag in it has."""
+        return Counter(event.tag for event in self.tagged(tag) if event.kind == "allocate")
+
+    def elsewhere(self, library: str, tag: str) -> dict[str, int]:
+        """Allocations of the library that came by without the tag, by the module of who called malloc. They are the
+        library's where a module or a function on the stack matches the regular expression."""
+        its = re.compile(library)
+        found: Counter[str] = Counter()
+        for event in self.events:
+            if event.kind != "allocate" or tag in event.tag.split("/"):
+                continue
+            if any(its.search(name) for frame in event.stack for name in (frame.module, *frame.functions)):
+                found[next((f.module for f in event.stack if not HELPERS.search(f.module)), "libc")] += 1
+        return dict(found)
+
+    def live(self, tag: str, phase: str | None = None) -> list[int]:
+        """Sizes of the blocks allocated below the tag that live when the phase begins, or at the end."""
+        live: dict[str, tuple[int, bool]] = {}
+        for event in self.events:
+            if event.kind == "allocate":
+                live[event.block] = event.size, tag in event.tag.split("/")
+            elif event.kind == "free":
+                live.pop(event.block, None)
+            elif event.tag == phase:
+                break
+        return [size for size, is_its in live.values() if is_its]
+
+
+def heard(folder: Path, name: str, *arguments: str, package: str, **environment: str) -> Heard:
+    """Runs integration-NAME under the recorder. `package` is what to install where it was not built."""
+    program = next(iter(sorted(BUILD.glob(f"integrations/*/integration-{name}"))), None)
+    if program is None:
+        pytest.skip(f"NOT TESTED: integrations/{name} was not built; install {package} and build again")
+    done = record(folder / f"{name}.byj", str(program), *arguments, **environment)
+    assert "left out" not in done.stderr, done.stderr  # a free of a block that the recorder never saw
+    return Heard(_events(done.output), done.stdout)
+
+
+def _events(journal: Path) -> list[Event]:
+    native.call("blockyard-journal", ["check", journal])
+    text = journal.with_suffix(".txt")
+    native.call("blockyard-journal", ["convert", journal, "-o", text, "--force"])
+    lines = [line.split(" ") for line in text.read_text().splitlines()]
+    text.unlink()
+    modules = [rest[-1].rsplit("/", 1)[-1] for word, *rest in _notes(lines, "module")]
+    functions: dict[int, list[str]] = {}
+    for _, frame, _line, *function in _notes(lines, "function"):
+        functions.setdefault(int(frame), []).append(" ".join(function))
+    frames: list[Frame] = []
+    nodes: list[tuple[int, int]] = []
+    names, events = [""], []
+    tag, site, realloc = "", -1, ""
+
+    def stack(node: int) -> tuple[Frame, ...]:
+        found = []
+        while node >= 0:
+            parent, frame = nodes[node]
+            found.append(frames[frame])
+            node = parent
+        return tuple(found)
+
+    for line in lines:
+        match line:
+            case ["#", "address", module, _]:
+                where = "?" if module == "-" else modules[int(module)]
+                frames.append(Frame(where, tuple(functions.get(len(frames), ()))))
+            case ["#", "stack-end", *_]:
+                frames.append(Frame("?", ()))
+            case ["#", "node", parent, frame]:
+                nodes.append((-1 if parent == "-" else int(parent), int(frame)))
+            case ["#", "name", *rest]:
+                names.append(" ".join(rest))
+            case ["#", "tag", number]:
+                tag = names[int(number)]
+            case ["#", "site", node]:
+                site = int(node)
+            case ["#", "realloc", *_]:
+                realloc = "realloc"
+            case ["#", "phase", index, *_]:
+                events.append(Event("phase", 0, "", names[int(index)], ()))
+            case ["a", size, block, *_]:
+                events.append(Event("allocate", int(size), block, tag, stack(site)))
+                tag, site, realloc = "", -1, ""
+            case ["f", block, *_]:
+                events.append(Event("free", 0, block, tag, stack(site)))
+                if not realloc:
+                    tag, site = "", -1
+    return events
+
+
+def _notes(lines: list[list[str]], word: str) -> list[list[str]]:
+    return [line[1:] for line in lines if line[:2] == ["#", word]]
