@@ -10,9 +10,6 @@ from recorded import BUILD, record
 
 from blockyard import native
 
-#: Calls in these stand for nobody: who called them asked for the block.
-HELPERS = re.compile(r"libc\.so|libc-2|libstdc\+\+\.so|libgcc_s\.so|\[vdso\]")
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -40,37 +37,38 @@ class Heard:
     events: list[Event]
     stdout: str
 
-    def tagged(self, tag: str) -> list[Event]:
-        """Allocations and frees below a tag."""
-        return [event for event in self.events if tag in event.tag.split("/")]
+    def tags(self, paths: str) -> set[str]:
+        """Of all tags, those that end as one of `paths` does; of allocations and frees."""
+        return {event.tag for event in self.events if _ends(event.tag, paths) and event.kind != "phase"}
 
-    def tags(self, tag: str) -> dict[str, int]:
-        """How many allocations each path with the tag in it has."""
-        return Counter(event.tag for event in self.tagged(tag) if event.kind == "allocate")
-
-    def elsewhere(self, library: str, tag: str) -> dict[str, int]:
-        """Allocations of the library that came by without the tag, by the module of who called malloc. They are the
-        library's where a module or a function on the stack matches the regular expression."""
+    def elsewhere(self, library: str, paths: str, within: str | None = None) -> dict[str, int]:
+        """Allocations of the library whose tags end otherwise, by the module that called malloc or operator new. They
+        are the library's where a module or a function on the stack matches the regular expression. `within`: only
+        those below that tag."""
         its = re.compile(library)
         found: Counter[str] = Counter()
         for event in self.events:
-            if event.kind != "allocate" or tag in event.tag.split("/"):
+            if event.kind != "allocate" or _ends(event.tag, paths) or within not in (None, *event.tag.split("/")):
                 continue
             if any(its.search(name) for frame in event.stack for name in (frame.module, *frame.functions)):
-                found[next((f.module for f in event.stack if not HELPERS.search(f.module)), "libc")] += 1
+                found[next(frame.module for frame in event.stack if not frame.module.startswith("libstdc++"))] += 1
         return dict(found)
 
-    def live(self, tag: str, phase: str | None = None) -> list[int]:
-        """Sizes of the blocks allocated below the tag that live when the phase begins, or at the end."""
+    def live(self, paths: str, phase: str | None = None) -> list[int]:
+        """Sizes of the blocks with such tags that live when the phase begins, or at the end."""
         live: dict[str, tuple[int, bool]] = {}
         for event in self.events:
             if event.kind == "allocate":
-                live[event.block] = event.size, tag in event.tag.split("/")
+                live[event.block] = event.size, _ends(event.tag, paths)
             elif event.kind == "free":
                 live.pop(event.block, None)
             elif event.tag == phase:
                 break
         return [size for size, is_its in live.values() if is_its]
+
+
+def _ends(tag: str, paths: str) -> bool:
+    return any(f"/{tag}".endswith(f"/{path}") for path in paths.split())
 
 
 def heard(folder: Path, name: str, *arguments: str, package: str, **environment: str) -> Heard:

@@ -1,0 +1,44 @@
+/// SDL 2 on Blockyard's heap. Before the first other call of SDL:
+///
+///   by_sdl_install();
+///
+/// SDL's blocks have the tag "sdl" below the tags of the thread.
+#ifndef BLOCKYARD_SDL_H
+#define BLOCKYARD_SDL_H
+
+#include <SDL_stdinc.h>
+
+#include "blockyard/heap.h"
+#include "blockyard/tag.h"
+
+static inline void* SDLCALL by_sdl_malloc(size_t size) {
+  by_tag_push("sdl");
+  void* const given = by_malloc(size);
+  by_tag_pop();
+  return given;
+}
+static inline void* SDLCALL by_sdl_calloc(size_t count, size_t size) {
+  by_tag_push("sdl");
+  void* const given = by_calloc(count, size);
+  by_tag_pop();
+  return given;
+}
+static inline void* SDLCALL by_sdl_realloc(void* block, size_t size) {
+  by_tag_push("sdl");
+  void* const given = by_realloc(block, size);
+  by_tag_pop();
+  return given;
+}
+static inline void SDLCALL by_sdl_free(void* block) {
+  by_tag_push("sdl");
+  by_free(block);
+  by_tag_pop();
+}
+
+/// 0, or -1 where SDL has allocated already: such a block would be freed on the wrong heap.
+static inline int by_sdl_install(void) {
+  if (SDL_GetNumAllocations() > 0) return -1;
+  return SDL_SetMemoryFunctions(by_sdl_malloc, by_sdl_calloc, by_sdl_realloc, by_sdl_free);
+}
+
+#endif
