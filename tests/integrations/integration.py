@@ -1,6 +1,9 @@
 """Records an example of integrations/ and says which of its blocks came through the adapter and which did not."""
 
+import json
 import re
+import shutil
+import subprocess
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +24,9 @@ class Frame:
 
 @dataclass
 class Event:
-    """An allocation, free or phase. Of a realloc there are two, as a block ends and another begins."""
+    """An allocation, free or mark. Of a realloc there are two, as a block ends and another begins."""
 
-    kind: str  # allocate, free, phase
+    kind: str  # allocate, free, phase, frame
     size: int
     block: str
     tag: str
@@ -39,7 +42,7 @@ class Heard:
 
     def tags(self, paths: str) -> set[str]:
         """Of all tags, those that end as one of `paths` does; of allocations and frees."""
-        return {event.tag for event in self.events if _ends(event.tag, paths) and event.kind != "phase"}
+        return {event.tag for event in self.events if _ends(event.tag, paths) and event.kind in ("allocate", "free")}
 
     def elsewhere(self, library: str, paths: str, within: str | None = None) -> dict[str, int]:
         """Allocations of the library whose tags end otherwise, by the module that called malloc or operator new. They
@@ -76,12 +79,30 @@ def heard(folder: Path, name: str, *arguments: str, package: str, **environment:
     program = next(iter(sorted(BUILD.glob(f"integrations/*/integration-{name}"))), None)
     if program is None:
         pytest.skip(f"NOT TESTED: integrations/{name} was not built; install {package} and build again")
-    done = record(folder / f"{name}.byj", str(program), *arguments, **environment)
+    return listened(folder / f"{name}.byj", program, *arguments, **environment)
+
+
+def listened(journal: Path, program: Path, *arguments: str, **environment: str) -> Heard:
+    """Runs the program under the recorder."""
+    done = record(journal, str(program), *arguments, **environment)
     assert "left out" not in done.stderr, done.stderr  # a free of a block that the recorder never saw
-    return Heard(_events(done.output), done.stdout)
+    return Heard(events_of(done.output), done.stdout)
 
 
-def _events(journal: Path) -> list[Event]:
+def crate_source(folder: Path, name: str, version: str) -> Path:
+    """Where Cargo keeps the source of a crate, for the C++ that it carries. It is fetched on the first call."""
+    if shutil.which("cargo") is None:
+        pytest.skip(f"NOT TESTED: the source that the crate {name} carries; install cargo")
+    manifest = '[package]\nname = "source"\nversion = "0.0.0"\nedition = "2021"\n[lib]\npath = "none"\n'
+    manifest += f'[dependencies]\n{name} = "={version}"\n'
+    (folder / "Cargo.toml").write_text(manifest)
+    line = ["cargo", "metadata", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=True)
+    packages = json.loads(done.stdout)["packages"]
+    return next(Path(package["manifest_path"]).parent for package in packages if package["name"] == name)
+
+
+def events_of(journal: Path) -> list[Event]:
     native.call("blockyard-journal", ["check", journal])
     text = journal.with_suffix(".txt")
     native.call("blockyard-journal", ["convert", journal, "-o", text, "--force"])
@@ -121,6 +142,8 @@ def _events(journal: Path) -> list[Event]:
                 site = int(node)
             case ["#", "realloc", *_]:
                 realloc = "realloc"
+            case ["#", "frame", *_]:
+                events.append(Event("frame", 0, "", "", ()))
             case ["#", "phase", index, *_]:
                 events.append(Event("phase", 0, "", names[int(index)], ()))
             case ["a", size, block, *_]:

@@ -104,7 +104,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       if (const auto block = space.live.take(payload)) {
         if (space.output) space.output->free(stamp, thread, block->id, origin);
       } else {
-        count_unknown(kind == RecordKind::free_of_size ? record[2] : 0);
+        count_unknown(space, kind == RecordKind::free_of_size ? record[2] : 0);
       }
       break;
     case RecordKind::reallocate_begin:
@@ -203,7 +203,7 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
     if (pending.known && !pending.freed) space.live.put_back(pending.old_address, pending.block);
     return;
   }
-  if (!pending.known) count_unknown(pending.old_size);
+  if (!pending.known) count_unknown(space, pending.old_size);
   if (address == 0) {
     if (pending.known && !pending.freed && space.output) space.output->free(stamp, thread, pending.block.id, origin);
     return;
@@ -227,8 +227,9 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
   space.live.add(address, block);
 }
 
-void Interpreter::count_unknown(std::uint64_t size) {
+void Interpreter::count_unknown(Space& space, std::uint64_t size) {
   ++repairs_.unknown_frees;
+  ++space.unknown_frees;
   if (!window_open_) return;
   ++repairs_.before_frees;
   repairs_.before_bytes += size;
@@ -294,7 +295,13 @@ void Interpreter::open_engine_journal(std::uint64_t stamp, const std::string& pa
   OutputSettings settings = settings_;
   settings.path = path;
   settings.overwrite = true;
-  settings.unseen = nullptr;
+  engine_space_.unknown_frees = 0;
+  settings.unseen = [this]() -> std::vector<std::string> {
+    const std::uint64_t frees = engine_space_.unknown_frees;
+    if (frees == 0) return {};
+    return {std::to_string(frees) + (frees == 1 ? " free matches" : " frees match") +
+            " no block and is left out: the program did not announce the block, or frees it a second time"};
+  };
   engine_space_.output = std::make_unique<Output>(std::move(settings), threads_);
   if (window_open_) engine_space_.output->open_window(stamp, engine_space_.live);
 }

@@ -91,11 +91,12 @@ class Interpreter : public RecordSink {
   struct Space {
     LiveBlocks live;
     std::unique_ptr<Output> output;
-    std::uint64_t allocations = 0;                       ///< without a realloc's
+    std::uint64_t allocations = 0;  ///< without a realloc's
+    std::uint64_t unknown_frees = 0;
     std::unordered_map<std::uint32_t, Pending> pending;  ///< by thread
   };
 
-  void count_unknown(std::uint64_t size);
+  void count_unknown(Space& space, std::uint64_t size);
   void open(std::uint64_t stamp);
   void close(std::uint64_t stamp, bool stopped);
   void give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, LiveBlock block);
