@@ -7,6 +7,7 @@
 #include "blockyard/list.hpp"
 #include "blockyard/rb_map.hpp"
 #include "blockyard/rb_set.hpp"
+#include "paged_nodes.hpp"
 
 namespace {
 

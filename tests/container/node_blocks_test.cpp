@@ -10,6 +10,7 @@
 #include "blockyard/list.hpp"
 #include "blockyard/rb_map.hpp"
 #include "blockyard/rb_set.hpp"
+#include "container/paged_nodes.hpp"
 
 namespace blockyard {
 namespace {

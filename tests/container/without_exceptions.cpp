@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "blockyard/blockyard.hpp"
+#include "container/paged_nodes.hpp"
 
 namespace {
 

@@ -2,8 +2,8 @@
 ///
 /// Time: insert, remove, move and clear take O(1); clear takes O(n) where T has a destructor. find, get(i) and
 /// erase(value) take O(n). sort takes O(n log n), and O(n) temporary memory. Memory: two 32-bit links per element, so
-/// 12 bytes for an int; 8 bytes per list, and 16 or 24 more from the first element on. Over MallocBlocks and PagedNodes
-/// the links are pointers.
+/// 12 bytes for an int; 8 bytes per list, and 16 or 24 more from the first element on. Over MallocBlocks the links are
+/// pointers.
 ///
 /// An element does not know its list, so List::erase(Element*) removes it. List<T, A, Owned> adds a pointer to each
 /// element, and with it Element::erase() and Element::transfer_to_back().

@@ -8,8 +8,7 @@
 ///   TempBlocks     temp memory of the calling thread (temp.hpp), for containers of one frame. Elements without
 ///                  destructors are not freed one by one, and the container may then be cleared or destroyed after
 ///                  that frame; nothing else is allowed there. Tables and tree nodes come from elsewhere and are freed
-///   MallocBlocks   malloc, for comparison
-///   PagedNodes     a PagedAllocator per node type and thread, as in an engine, for comparison
+///   MallocBlocks   malloc
 ///
 /// A copy of a container takes its nodes from the static pools, from the same shared allocator, or from a new allocator
 /// of its own. A moved or swapped container keeps its nodes at their addresses, and its allocator.
@@ -26,7 +25,6 @@
 
 #include "blockyard/block_allocator.hpp"
 #include "blockyard/detail/link.hpp"
-#include "blockyard/paged_allocator.hpp"
 #include "blockyard/static_block_allocator.hpp"
 #include "blockyard/temp.hpp"
 
@@ -171,23 +169,6 @@ struct MallocBlocks {
       }
     }
     void deallocate(void* block) noexcept { std::free(block); }
-  };
-};
-
-struct PagedNodes {
-  template <class Node>
-  class For : public container::SharedByAll<For<Node>, FarLink, false> {
-   public:
-    [[nodiscard]] void* allocate() { return block::or_bad_alloc(blocks().allocate()); }
-    void deallocate(void* block) noexcept { blocks().deallocate(block); }
-
-   private:
-    // Containers on it must stay on the thread that filled them, as an engine's do, and end before its thread_local
-    // objects: static ones can't.
-    static PagedBlocks& blocks() noexcept {
-      static thread_local PagedBlocks instance(sizeof(Node), alignof(Node));
-      return instance;
-    }
   };
 };
 
