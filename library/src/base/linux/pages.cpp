@@ -190,12 +190,12 @@ void advise_small_pages(void* pages, std::size_t bytes) { advise(Pages::within(p
 
 std::size_t resident_bytes(const void* pages, std::size_t bytes) {
   const std::size_t page_bytes = page_size();
-  constexpr std::size_t pages_a_call = 4096;
+  constexpr std::size_t bytes_a_call = std::size_t{16} << 20;
   const KeptErrno kept;
   std::size_t resident = 0;
-  for (std::size_t done = 0; done < bytes; done += pages_a_call * page_bytes) {
-    unsigned char in_memory[pages_a_call];
-    const std::size_t part = align_up(std::min(bytes - done, pages_a_call * page_bytes), page_bytes);
+  for (std::size_t done = 0; done < bytes; done += bytes_a_call) {
+    unsigned char in_memory[bytes_a_call / 4096];  // pages have at least 4 KiB
+    const std::size_t part = align_up(std::min(bytes - done, bytes_a_call), page_bytes);
     void* const place = static_cast<char*>(const_cast<void*>(pages)) + done;  // mincore reads nothing there
     if (mincore(place, part, in_memory) != 0) {
       break;
