@@ -22,7 +22,7 @@
 
 #include "base/pages.hpp"
 #include "base/sanitizer.hpp"
-#include "block/static_pools.hpp"
+#include "block/pool.hpp"
 #include "blockyard/block_allocator.hpp"
 #include "blockyard/static_block_allocator.hpp"
 #include "watched.hpp"

@@ -1,5 +1,5 @@
 // StaticBlockAllocator across threads: remote frees, threads that end, chains, with random delays.
-#include "block/static_pools.hpp"
+#include "block/pool.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,12 +10,12 @@ macro(blockyard_heap_sources sources)
 endmacro()
 
 # blockyard_heap_objects(NAME DEFINITIONS ... OPTIONS ...): an object library of the heap's sources, compiled as one in
-# a fifth of the time. Not those of the calls, which a checked build compiles under two names.
+# a fifth of the time. Not those of the calls, whose own functions have the same names.
 function(blockyard_heap_objects name)
   cmake_parse_arguments(arg "" "" "DEFINITIONS;OPTIONS" ${ARGN})
   blockyard_heap_sources(sources)
   add_library(${name} OBJECT ${sources})
-  set(apart malloc_api arena_api statistics_api)
+  set(apart malloc_api arena_api process_api)
   list(TRANSFORM apart PREPEND ${PROJECT_SOURCE_DIR}/library/src/heap/api/)
   list(TRANSFORM apart APPEND .cpp)
   set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "interleave/explorer.hpp"
-#include "lifetime/chunk_count.hpp"
+#include "lifetime/chunk_store.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "block/static_pools.hpp"
+#include "block/pool.hpp"
 #include "blockyard/detail/type_record.hpp"
 
 namespace blockyard {

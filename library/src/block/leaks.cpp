@@ -8,7 +8,6 @@
 #include "base/process.hpp"
 #include "base/say.hpp"
 #include "block/pool.hpp"
-#include "block/static_pools.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
 

@@ -12,7 +12,6 @@
 #include "base/threads.hpp"
 #include "block/give_back.hpp"
 #include "block/pool.hpp"
-#include "block/static_pools.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
 #include "threads/registry.hpp"

@@ -4,11 +4,94 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/atomic.hpp"
+#include "base/pages.hpp"
 #include "base/process.hpp"
 #include "base/say.hpp"
 #include "base/stack.hpp"
 
 namespace blockyard::checks {
+
+namespace {
+
+using base::Atomic;
+
+constexpr std::uint32_t stacks = 1u << 16;
+constexpr std::uint32_t most_probes = 64;
+
+struct Entry {
+  Atomic<std::uint64_t> hash{0};  // 0: free; odd: the frames are there; even: they are being written
+  Stack frames{};
+};
+
+constinit Atomic<bool> is_ready{false};
+constinit Atomic<Entry*> table{nullptr};
+constinit thread_local bool none_here __attribute__((tls_model("initial-exec"))) = false;
+
+std::uint64_t hash_of(const Stack& frames) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (void* const frame : frames) {
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frame)) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  }
+  return hash | 3;
+}
+
+}  // namespace
+
+NoStacks::NoStacks() : before_(none_here) { none_here = true; }
+NoStacks::~NoStacks() { none_here = before_; }
+bool NoStacks::here() { return none_here; }
+
+Stack take_stack() {
+  Stack frames{};
+  if (is_ready.load(std::memory_order_relaxed) && !none_here) {
+    const NoStacks within;
+    base::capture_stack(frames.data(), frames.size());
+  }
+  return frames;
+}
+
+std::uint32_t keep_stack() {
+  Entry* const entries = table.load(std::memory_order_acquire);
+  if (entries == nullptr || none_here) {
+    return 0;
+  }
+  const Stack frames = take_stack();
+  const std::uint64_t hash = hash_of(frames);
+  for (std::uint32_t probe = 0; probe < most_probes; ++probe) {
+    const std::uint32_t index = (static_cast<std::uint32_t>(hash >> 20) + probe) % stacks;
+    Entry& entry = entries[index];
+    std::uint64_t seen = entry.hash.load(std::memory_order_acquire);
+    // Nobody waits for who is writing one: in a forked child that thread is gone.
+    const std::uint64_t underway = hash ^ 1;
+    if (seen == 0 &&
+        entry.hash.compare_exchange_strong(seen, underway, std::memory_order_acquire, std::memory_order_acquire)) {
+      entry.frames = frames;
+      entry.hash.store(hash, std::memory_order_release);
+      return index + 1;
+    }
+    if (seen == hash) {
+      return index + 1;
+    }
+  }
+  return 0;
+}
+
+Stack kept_stack(std::uint32_t number) {
+  const Entry* const entries = table.load(std::memory_order_acquire);
+  return number != 0 && entries != nullptr ? entries[number - 1].frames : Stack{};
+}
+
+void start_stacks() {
+  Stack frames;
+  base::capture_stack(frames.data(), frames.size());
+  is_ready.store(true, std::memory_order_relaxed);
+}
+
+void start_stack_table() {
+  table.store(static_cast<Entry*>(base::reserve_pages(sizeof(Entry) * stacks)), std::memory_order_release);
+}
 
 using base::say;
 

@@ -9,8 +9,8 @@
 #include "base/atomic.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
-#include "checks/poison.hpp"
 #include "checks/report.hpp"
+#include "checks/watched.hpp"
 
 namespace blockyard::checks {
 

@@ -1,6 +1,88 @@
 #include "checks/watched.hpp"
 
+#include <cstdlib>
+#include <cstring>
+
+#include "checks/report.hpp"
+
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_NOACCESS(address, size) static_cast<void>(0)
+#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) static_cast<void>(0)
+#define RUNNING_ON_VALGRIND 0
+#endif
+
+// In a program without AddressSanitizer these are null.
+extern "C" {
+__attribute__((weak)) void __asan_poison_memory_region(void const volatile* address, std::size_t size);
+__attribute__((weak)) void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
+}
+
 namespace blockyard::checks {
+namespace {
+
+bool under_address_sanitizer() { return __asan_poison_memory_region != nullptr; }
+
+}  // namespace
+
+bool are_on() {
+#if BLOCKYARD_CHECKED
+  return true;
+#else
+  static const bool on = [] {
+    const char* const asked = std::getenv("BLOCKYARD_CHECKS");
+    return RUNNING_ON_VALGRIND != 0 || under_address_sanitizer() || (asked != nullptr && std::strcmp(asked, "1") == 0);
+  }();
+  return on;
+#endif
+}
+
+bool fill_hidden() { return are_on() && !under_address_sanitizer() && RUNNING_ON_VALGRIND == 0; }
+
+void hide(void* memory, std::size_t bytes) {
+  if (bytes == 0 || !are_on()) {
+    return;
+  }
+  if (under_address_sanitizer()) {
+    __asan_poison_memory_region(memory, bytes);
+  } else {
+    VALGRIND_MAKE_MEM_UNDEFINED(memory, bytes);
+    std::memset(memory, freed_byte, bytes);
+  }
+  VALGRIND_MAKE_MEM_NOACCESS(memory, bytes);
+}
+
+void show(void* memory, std::size_t bytes) {
+  if (bytes == 0 || !are_on()) {
+    return;
+  }
+  if (under_address_sanitizer()) {
+    __asan_unpoison_memory_region(memory, bytes);
+  }
+  VALGRIND_MAKE_MEM_UNDEFINED(memory, bytes);
+}
+
+void show_fresh(void* memory, std::size_t bytes) {
+  if (are_on()) {
+    show(memory, bytes);
+    std::memset(memory, fresh_byte, bytes);
+    show(memory, bytes);
+  }
+}
+
+const void* find_write(const void* memory, std::size_t bytes) {
+  const auto* const begin = static_cast<const unsigned char*>(memory);
+  const auto* const end = begin + (fill_hidden() ? bytes : 0);
+  const auto* const found = std::find_if(begin, end, [](unsigned char byte) { return byte != freed_byte; });
+  return found == end ? nullptr : found;
+}
+
+void check_untouched(const void* memory, std::size_t bytes) {
+  if (const void* const written = find_write(memory, bytes)) {
+    report_fault("use after free (memory was written to after its frame had ended or its block was freed)", written);
+  }
+}
 
 const base::Observer* listener() {
 #if BLOCKYARD_OBSERVED

@@ -62,10 +62,10 @@ void read_settings() {
   if (base::read_number("BLOCKYARD_HEAP_GUARD", 0, 1, &value)) {
     settings.guard = value != 0;
   }
+#endif
   if (base::read_number("BLOCKYARD_HEAP_GUARD_SAMPLE", 0, 1'000'000'000, &value)) {
     settings.guard_sample = static_cast<std::uint32_t>(value);
   }
-#endif
   if (base::read_number("BLOCKYARD_HEAP_SHOW", 0, 1, &value) && value != 0) {
     show_settings();
   }

@@ -36,9 +36,14 @@ struct Settings {
   Setting<std::uint64_t> purge_ms = 500;  ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
   Setting<std::uint64_t> janitor = 1;     ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
   Setting<bool> reserve_is_set = false;   ///< by the environment or the program, so it is kept from the start
-  Setting<bool> guard = false;            ///< BLOCKYARD_HEAP_GUARD, in builds that are not checked
+#if BLOCKYARD_CHECKED
+  Setting<bool> guard = true;
+  Setting<std::uint32_t> guard_sample = 512;
+#else
+  Setting<bool> guard = false;                 ///< BLOCKYARD_HEAP_GUARD
   Setting<std::uint32_t> guard_sample = 5000;  ///< BLOCKYARD_HEAP_GUARD_SAMPLE: one block in so many; 0: none
-  Setting<std::uint64_t> huge_pages = 1;       ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
+#endif
+  Setting<std::uint64_t> huge_pages = 1;  ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
 
   /// purge_ms in ticks (reserve_target.hpp).
   std::uint16_t purge_ticks() const { return static_cast<std::uint16_t>(purge_ms / tick_ms); }

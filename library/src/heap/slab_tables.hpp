@@ -63,7 +63,7 @@ inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never f
 
 /// A slab's state, written by the owner's thread alone.
 struct alignas(64) Slab {
-  void* free = nullptr;      ///< freed blocks, last in first out, see free_links.hpp; `limit`: none
+  void* free = nullptr;      ///< freed blocks, last in first out, see hardening.hpp; `limit`: none
   char* bump = nullptr;      ///< `limit`, or the first block of a slab that has handed none out
   char* limit = nullptr;     ///< end of the last block
   std::uint32_t used = 0;    ///< blocks handed out, remote frees not yet adopted included
@@ -109,9 +109,26 @@ struct HeapRegion : Region {
 };
 
 /// The process's heap region; all zero before reserve_region succeeded, so that every pointer is then foreign.
-extern HeapRegion region;
+inline constinit HeapRegion region;
 
 /// Region::reserve for it, once.
-bool reserve_region(bool small);
+inline bool reserve_region(bool small) {
+  if (region.mapped() != 0) {
+    return true;
+  }
+  if (!region.reserve(largest_region, heap_table_bytes, small)) {
+    return false;
+  }
+  // Zero pages are valid tables: an untouched Owner, RemoteFrees, Slab or PageTag reads as all zero, which means
+  // "nothing here".
+  region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(region.tables[1].base);
+  region.remote_frees = reinterpret_cast<RemoteFrees*>(region.tables[2].base);
+  region.slabs = reinterpret_cast<Slab*>(region.tables[3].base);
+  char* const classes = region.tables[4].base;
+  region.class_map = reinterpret_cast<Atomic<std::uint8_t>*>(classes);
+  region.class_map_of_zero =
+      reinterpret_cast<std::uintptr_t>(classes) - (reinterpret_cast<std::uintptr_t>(region.base) >> slice_shift);
+  return true;
+}
 
 }  // namespace blockyard::heap

@@ -1,5 +1,5 @@
 // Records of followed temp job blocks, oldest first, and the report.
-#include "lifetime/leaks.hpp"
+#include "lifetime/temp.hpp"
 
 #include <algorithm>
 #include <array>

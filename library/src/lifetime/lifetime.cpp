@@ -1,4 +1,4 @@
-// The functions that take a lifetime, and the memory resources of lifetimes.
+// The functions that take a lifetime, the memory resources of lifetimes, and the end of the program's frame.
 #include "blockyard/lifetime.hpp"
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "blockyard/detail/type_record.hpp"
+#include "blockyard/frame.h"
 #include "blockyard/heap.h"
 #include "checks/report.hpp"
 #include "lifetime/temp.hpp"
-#include "lifetime/temp_job.hpp"
 
 namespace blockyard {
 namespace {
@@ -136,6 +136,13 @@ void* by_lifetime_realloc(void* block, size_t old_size, size_t size, size_t alig
     }
   }
   return resized;
+}
+
+void by_frame_end(uint64_t budget_ns) {
+  by_thread_end_frame();
+  lifetime::report_old_blocks(lifetime::next_job_frame());
+  by_heap_frame_end(budget_ns);
+  by_frame_mark();
 }
 
 }  // extern "C"

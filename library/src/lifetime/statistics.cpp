@@ -2,7 +2,7 @@
 #include "base/say.hpp"
 #include "blockyard/blockyard.h"
 #include "lifetime/chunk_store.hpp"
-#include "lifetime/temp_job.hpp"
+#include "lifetime/temp.hpp"
 #include "lifetime/thread_state.hpp"
 
 namespace {

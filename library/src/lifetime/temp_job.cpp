@@ -1,5 +1,5 @@
 // Temp job: bump allocation from the calling thread's newest chunk. A chunk goes back with its last block.
-#include "lifetime/temp_job.hpp"
+#include "lifetime/temp.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -11,8 +11,6 @@
 #include "base/bits.hpp"
 #include "checks/report.hpp"
 #include "checks/watched.hpp"
-#include "lifetime/leaks.hpp"
-#include "lifetime/temp.hpp"
 
 namespace blockyard::lifetime {
 namespace {

@@ -8,9 +8,7 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
-#include "lifetime/leaks.hpp"
 #include "lifetime/temp.hpp"
-#include "lifetime/temp_job.hpp"
 #include "threads/registry.hpp"
 
 namespace blockyard::lifetime {

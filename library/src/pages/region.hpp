@@ -64,7 +64,7 @@ struct Region {
   char* beside = nullptr;  ///< address space for a further table, of which nothing is mapped here
   std::array<Table, most_tables> tables{};
   bool began_without_limit = false;        ///< then room stays beside it from its first growth on
-  Atomic<bool> asks_for_huge_pages{true};  ///< what is mapped from now on; huge_pages.hpp
+  Atomic<bool> asks_for_huge_pages{true};  ///< what is mapped from now on; purge.hpp
 
   std::size_t offset_of(const void* pointer) const {
     return static_cast<std::size_t>(static_cast<const char*>(pointer) - base);

@@ -1,6 +1,6 @@
 // The checked heap's table of stacks, where several threads come with the same new stack at once. With a delay at every
 // atomic operation, and under ThreadSanitizer.
-#include "checks/stacks.hpp"
+#include "checks/report.hpp"
 
 #include <gtest/gtest.h>
 

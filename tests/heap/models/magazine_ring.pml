@@ -1,4 +1,4 @@
-/* The depot's ring of magazines: library/src/heap/transfer/magazine_ring.hpp.
+/* The depot's ring of magazines: library/src/heap/transfer/depot.hpp.
  *
  * Two givers and two takers over two places, so that each place comes round again and again. A place has one owner at a
  * time; magazines come out once each, the oldest first; none stays behind and no place is lost. At any moment the

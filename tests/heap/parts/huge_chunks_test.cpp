@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "heap/slab_tables.hpp"
-#include "pages/huge_pages.hpp"
+#include "pages/purge.hpp"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/remote_list.hpp"
-#include "heap/front/parked_heaps.hpp"
+#include "heap/front/heap_table.hpp"
 #include "heap/index_stack.hpp"
-#include "heap/transfer/magazine_ring.hpp"
+#include "heap/transfer/depot.hpp"
 #include "interleave/explorer.hpp"
 #include "pages/page_lock.hpp"
 

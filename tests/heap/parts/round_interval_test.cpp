@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "heap/background/round_interval.hpp"
+#include "heap/background/maintenance.hpp"
 
 namespace {
 

@@ -1,6 +1,5 @@
 // by_arena_...: heaps that no thread has.
-#include "heap/checked/plain_names.hpp"
-// Above: in checked builds some of the functions below have other names.
+
 #include <bit>
 #include <cerrno>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include "heap/front/heap_table.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"
+#include "heap/guard/guard.hpp"
 #include "heap/pages/page_allocator.hpp"
 
 using namespace blockyard::heap;
@@ -29,6 +29,9 @@ void* or_exhausted(void* block) {
 }
 
 void* allocate(ThreadHeap* arena, std::size_t size, std::size_t alignment, bool* zeroed = nullptr) {
+  if (guard::thorough) {
+    return guard::allocate(size, alignment, zeroed, arena);
+  }
   if (size > PTRDIFF_MAX) {
     return nullptr;
   }
@@ -65,6 +68,9 @@ void by_arena_destroy(by_arena* arena) {
     return;
   }
   ThreadHeap* const heap = heap_of(arena);
+#if BLOCKYARD_CHECKED
+  guard::forget_blocks_of(heap);
+#endif
   retire_all(heap);
   free_runs_of(heap);
   heap->is_arena = false;
@@ -73,7 +79,7 @@ void by_arena_destroy(by_arena* arena) {
 
 void by_arena_free(by_arena* arena, void* block) {
   ThreadHeap* const heap = heap_of(arena);
-  if (region.contains(block)) {
+  if (!guard::thorough && region.contains(block)) {
     if (const Owner owner = region.owner_of(region.slice_of(block)); owner.heap() == heap->index) {
       free_small(heap, block, CacheSlot::of_class(owner.size_class()));
       return;
@@ -105,6 +111,9 @@ void* by_arena_aligned_alloc(by_arena* arena, size_t alignment, size_t size) {
   }
   if (alignment <= block_alignment) {
     return by_arena_alloc(arena, size);
+  }
+  if (guard::thorough) {
+    return or_exhausted(allocate(heap_of(arena), size, alignment));
   }
   if (const unsigned index = aligned_class(alignment, size); index < class_count) {
     return by_arena_alloc(arena, class_bytes(index));

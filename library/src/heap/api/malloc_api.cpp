@@ -1,6 +1,4 @@
 // by_malloc and its kin: fast paths, and the ways out of them.
-#include "heap/checked/plain_names.hpp"
-// Above: in checked builds the functions below have other names.
 #include "blockyard/heap.h"
 
 #include <algorithm>
@@ -15,10 +13,8 @@
 #include "heap/background/background_thread.hpp"
 #include "heap/front/empty_blocks.hpp"
 #include "heap/front/large_blocks.hpp"
-#include "heap/front/slabs.hpp"
 #include "heap/front/small_blocks.hpp"
 #include "heap/pages/page_allocator.hpp"
-#include "heap/transfer/remote_frees.hpp"
 
 using namespace blockyard::heap;
 namespace checks = blockyard::checks;
@@ -255,6 +251,11 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
 
 size_t by_usable_size(const void* block) { return block == nullptr ? 0 : Slow::usable(block); }
 
-void by_free_sized(void* block, size_t) { deallocate(block); }
+void by_free_sized(void* block, [[maybe_unused]] size_t size) {
+#if BLOCKYARD_CHECKED
+  guard::check_size(block, size);
+#endif
+  deallocate(block);
+}
 
 }  // extern "C"

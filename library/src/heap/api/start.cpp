@@ -7,11 +7,9 @@
 #include "base/say.hpp"
 #include "base/threads.hpp"
 #include "checks/report.hpp"
-#include "checks/sampler.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
-#include "heap/checked/blocks.hpp"
-#include "heap/front/free_links.hpp"
+#include "heap/front/hardening.hpp"
 #include "heap/front/heap_contents.hpp"
 #include "heap/front/heap_table.hpp"
 #include "heap/guard/guard.hpp"
@@ -23,7 +21,7 @@ namespace blockyard::heap {
 
 constinit base::Atomic<CallMode> call_mode{CallMode::unready};
 
-// Another definition of the same name wins (malloc/begins_small.cpp).
+// Another definition of the same name wins (malloc/preload.cpp).
 constinit bool begins_small __attribute__((weak)) = false;
 
 // Beside by_malloc.
@@ -75,7 +73,7 @@ void after_fork_in_child() {
     return;
   }
   if (initialise() && settings.guard) {
-    checks::start_trap();
+    guard::start_reports();
   }
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   allow_background_thread();
@@ -111,11 +109,6 @@ bool initialise() {
     const bool small = begins_small && !settings.reserve_is_set;
     page_allocator.huge_pages.allow_from_start(settings.huge_pages != 0, small);
     const bool done = reserve_region(small) && process_heaps.reserve(on_thread_exit);
-#if BLOCKYARD_CHECKED
-    if (done) {
-      checked::start_blocks();
-    }
-#endif
     if (done && settings.guard && !guard::start()) {
       settings.guard = false;
       base::say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");

@@ -6,7 +6,6 @@
 #include "base/threads.hpp"
 #include "checks/report.hpp"
 #include "heap/background/maintenance.hpp"
-#include "heap/background/round_interval.hpp"
 #include "heap/front/thread_heap.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"

@@ -7,8 +7,7 @@
 #include "base/pages.hpp"
 #include "heap/background/wakeup.hpp"
 #include "heap/front/heap_contents.hpp"
-#include "heap/front/slabs.hpp"
-#include "heap/transfer/remote_frees.hpp"
+#include "heap/front/small_blocks.hpp"
 
 namespace blockyard::heap {
 

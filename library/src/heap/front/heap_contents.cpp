@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "base/bound.hpp"
-#include "heap/front/free_links.hpp"
-#include "heap/front/slabs.hpp"
+#include "heap/front/hardening.hpp"
 #include "heap/front/small_blocks.hpp"
 #include "heap/pages/page_allocator.hpp"
 

@@ -90,8 +90,10 @@ ThreadHeap* HeapTable::enter_thread() {
   return heap;
 }
 
+ThreadHeap* HeapTable::of_thread() { return settings.guard ? heap_behind_guard : thread_heap; }
+
 void HeapTable::leave_thread(std::uint16_t tick) {
-  ThreadHeap* const heap = settings.guard ? heap_behind_guard : thread_heap;
+  ThreadHeap* const heap = of_thread();
   if (heap == &empty_heap) {
     return;
   }

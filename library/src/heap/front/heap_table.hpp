@@ -1,15 +1,72 @@
 // All heaps of the process: those of threads, those that wait for a thread to begin, and arenas.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/atomic.hpp"
 #include "base/threads.hpp"
-#include "heap/front/parked_heaps.hpp"
 #include "heap/front/thread_heap.hpp"
 #include "heap/index_stack.hpp"
 
 namespace blockyard::heap {
+
+/// Heaps that wait for a thread: two stacks of indices (index_stack.hpp). The background thread sweeps one of them
+/// down: it takes a heap, works on it as its only owner, and puts it on the other; when nothing is left the two change
+/// roles. So every parked heap has its turn, however many there are, and a thread that begins gets the one that was
+/// used last. Threads leave theirs on the stack that is not being swept: those that come and go fast can't keep the
+/// background thread from the rest. A heap without any block waits apart: it may become an arena. A heap with other
+/// threads' blocks in it never may, since destroying it would free them.
+template <class Atomics = StandardAtomics>
+class ParkedHeaps {
+ public:
+  /// A thread's heap, with whatever lives in it. Lock-free.
+  template <class Link>
+  void park(std::uint32_t index, Link&& link) {
+    other_side().push(index, link);
+  }
+
+  /// The heap parked last, or one without blocks when none is parked; 0: none waits. Lock-free.
+  template <class Link>
+  std::uint32_t take(Link&& link) {
+    if (const std::uint32_t index = other_side().pop(link); index != 0) {
+      return index;
+    }
+    if (const std::uint32_t index = swept_side().pop(link); index != 0) {
+      return index;
+    }
+    return empty_.pop(link);
+  }
+
+  /// A heap without blocks, and its way back. Lock-free.
+  template <class Link>
+  std::uint32_t take_empty(Link&& link) {
+    return empty_.pop(link);
+  }
+  template <class Link>
+  void park_empty(std::uint32_t index, Link&& link) {
+    empty_.push(index, link);
+  }
+
+  /// The next heap to be swept, to be parked again afterwards; 0 ends the round. One thread at a time.
+  template <class Link>
+  std::uint32_t take_to_sweep(Link&& link) {
+    const std::uint32_t index = swept_side().pop(link);
+    if (index == 0) {
+      side_.store(1 - side_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    return index;
+  }
+
+ private:
+  // A thread that reads the role just before it changes uses the wrong stack, which is as good.
+  IndexStack<Atomics>& swept_side() { return sides_[side_.load(std::memory_order_relaxed)]; }
+  IndexStack<Atomics>& other_side() { return sides_[1 - side_.load(std::memory_order_relaxed)]; }
+
+  std::array<IndexStack<Atomics>, 2> sides_;
+  IndexStack<Atomics> empty_;
+  typename Atomics::template atomic<std::uint32_t> side_{0};  // the stack that is being swept
+};
 
 class HeapTable {
  private:
@@ -27,6 +84,8 @@ class HeapTable {
   /// Gives the calling thread a heap: a parked one when there is one, else a new one. Null when memory is exhausted.
   /// O(1).
   ThreadHeap* enter_thread();
+  /// The calling thread's, also while the guard hides it; the empty one: it has none.
+  static ThreadHeap* of_thread();
   /// Parks the calling thread's heap for the next thread to come, with all its slabs and blocks. O(1).
   void leave_thread(std::uint16_t tick);
   /// Whether the calling thread has left a heap: what it allocates and frees at its very end must not have it take

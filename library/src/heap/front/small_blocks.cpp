@@ -1,19 +1,306 @@
 #include "heap/front/small_blocks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstdint>
 #include <utility>
 
+#include "base/atomic.hpp"
 #include "base/bound.hpp"
-#include "heap/front/free_links.hpp"
+#include "base/index_list.hpp"
+#include "base/remote_list.hpp"
+#include "base/say.hpp"
 #include "heap/front/hardening.hpp"
 #include "heap/front/heap_table.hpp"
-#include "heap/front/slabs.hpp"
 #include "heap/pages/page_allocator.hpp"
+#include "heap/settings.hpp"
 #include "heap/transfer/depot.hpp"
-#include "heap/transfer/remote_frees.hpp"
 
 namespace blockyard::heap {
+
+constinit Slab empty_slab{.notify = notify_never};
+constinit ThreadHeap empty_heap{&empty_slab, no_heap};
+constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
+constinit thread_local ThreadHeap* heap_behind_guard __attribute__((tls_model("initial-exec"))) = &empty_heap;
+
+void ThreadHeap::extend_cache(unsigned size_class, std::uint32_t limit) {
+  if (!is_extended(size_class) && limit > most_in_bin) {
+    const std::uint32_t count = cached(size_class);
+    copy_blocks(first_cached(size_class), &at(extended_position(size_class)), count);
+    entries[size_class].last = static_cast<std::uint16_t>(extended_position(size_class));
+    entries[size_class].second = static_cast<std::uint16_t>(position(size_class, count));
+  }
+  set_cache_limit(size_class, std::max(limit, cache_limit(size_class)));
+}
+
+void ThreadHeap::share_cache(unsigned size_class) {
+  in_turn &= ~(std::uint32_t{1} << size_class);
+  extend_cache(size_class, cache_capacity(size_class));
+  set_cache_limit(size_class, cache_capacity(size_class));
+}
+
+void ThreadHeap::drop_oldest(unsigned size_class, std::uint32_t count) {
+  const std::uint32_t held = cached(size_class);
+  void** const first = oldest_cached(size_class, count);
+  copy_blocks(first + count, first, static_cast<std::uint32_t>(first_cached(size_class) + held - first) - count);
+  set_cached(size_class, entries[size_class].newest, held - count);
+}
+
+constinit std::uintptr_t link_key = 0;
+
+namespace {
+
+using RemoteList = base::RemoteList<StandardAtomics>;
+using PendingStack = base::PendingStack<StandardAtomics>;
+
+Slab& slab_at(std::uint32_t slice) { return region.slabs[slice]; }
+
+std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
+  return state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
+}
+
+// Makes a slab without used blocks one that never handed out any: its blocks come densely and in order, and no link is
+// read.
+void reset(ThreadHeap* heap, Slab* slab) {
+  // No key comes twice: a block that was free may be handed out with its link, and freed as it is.
+  slab->key = link_key + (std::uint64_t{heap->index} << 48 | ++heap->slabs_begun) * 0xD1B54A32D192ED03u;
+  slab->bump = region.slice_address(index_of(slab));
+  slab->limit = slab->bump + std::size_t{slab->capacity} * slab->block_bytes;
+  slab->free = slab->limit;
+  slab->used = 0;
+}
+
+// A program of more threads than this is no game: the others' slabs, before a class is in heavy use, are populated by
+// the page, as blocks are cut from them. A thousand threads that each use a few classes would hold half a gigabyte.
+constexpr std::uint32_t heaps_with_whole_slabs = 64;
+
+Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
+  std::uint32_t slices = next_slices(size_class, heap->waiting[size_class].slices);
+  std::uint32_t slice =
+      heap->index > heaps_with_whole_slabs && heap->waiting[size_class].slices < held_before_long_slabs
+          ? page_allocator.take_bare_slab(slices)
+          : 0;
+  const bool bare = slice != 0;
+  if (!bare) {
+    slice = page_allocator.take_slab(slices);
+  }
+  if (slice == 0) {
+    slices = next_slices(size_class, 0);  // at the memory limit a shorter one may be left
+    slice = page_allocator.take_slab(slices);
+    if (slice == 0) {
+      return nullptr;
+    }
+  }
+  for (std::uint32_t part = 0; part < slices; ++part) {
+    region.owners[slice + part].store(Owner(heap->index, size_class, part, heap->is_arena).word(),
+                                      std::memory_order_relaxed);
+    region.class_map[slice + part].store(heap->is_arena || settings.guard ? 0 : CacheSlot::of_class(size_class).byte(),
+                                         std::memory_order_relaxed);
+  }
+  Slab* const slab = &region.slabs[slice];
+  const std::uint32_t bytes = class_bytes(size_class);
+  slab->capacity = static_cast<std::uint32_t>(slices * slice_bytes / bytes);
+  slab->slices = static_cast<std::uint8_t>(slices);
+  slab->populated = !bare && page_allocator.populates_on_a_miss();
+  slab->block_bytes = bytes;
+  slab->inverse = class_inverse(size_class);
+  slab->size_class = static_cast<std::uint8_t>(size_class);
+  reset(heap, slab);
+  ++heap->slabs;
+  heap->waiting[size_class].slices += slices;
+  return slab;
+}
+
+}  // namespace
+
+void unlink(ThreadHeap* heap, Slab* slab) {
+  base::list_remove(list_of(heap, slab, static_cast<SlabState>(slab->state)), index_of(slab), slab_at);
+}
+
+void retire(ThreadHeap* heap, Slab* slab) {
+  const std::uint32_t slice = index_of(slab);
+  const std::uint32_t slices = slab->slices;
+  slab->state = static_cast<std::uint8_t>(SlabState::none);
+  for (std::uint32_t part = 0; part < slices; ++part) {
+    region.owners[slice + part].store(0, std::memory_order_relaxed);
+    region.class_map[slice + part].store(0, std::memory_order_relaxed);
+  }
+  region.remote_frees[slice].remote.store(0, std::memory_order_relaxed);
+  --heap->slabs;
+  heap->waiting[slab->size_class].slices -= slices;
+  page_allocator.give_slab(slice, slices, slab_at(slice).populated);
+}
+
+namespace {
+
+// Puts a slab that stands in no list into the one of `state`: listed or detached.
+void link(ThreadHeap* heap, Slab* slab, SlabState state) {
+  slab->state = static_cast<std::uint8_t>(state);
+  slab->notify = state == SlabState::listed ? 0 : slab->capacity - 1;
+  base::list_push(list_of(heap, slab, state), index_of(slab), slab_at);
+}
+
+// Gives a listed slab without used blocks back, unless no other of its class is listed: a program that goes to and fro
+// at a slab's edge would otherwise take and give one back each time.
+void retire_unless_last(ThreadHeap* heap, Slab* slab) {
+  if (slab->next != 0 || slab->previous != 0) {
+    unlink(heap, slab);
+    retire(heap, slab);
+  }
+}
+
+// A slab with room for the class, in no list: a listed one, or a fresh one. Null when memory is exhausted.
+Slab* next_slab(ThreadHeap* heap, unsigned size_class) {
+  const std::uint32_t listed = heap->waiting[size_class].listed;
+  if (listed == 0) {
+    return fresh_slab(heap, size_class);
+  }
+  Slab* const slab = &region.slabs[listed];
+  unlink(heap, slab);
+  if (slab->used == 0) {
+    reset(heap, slab);
+  }
+  return slab;
+}
+
+// From here on the heap allocates from `slab`, which has handed out none of its blocks or each at least once. Unused
+// blocks are the bin's to give, all at once: they count as used, so that giving one does not touch the slab.
+void make_current(Bin& bin, Slab* slab) {
+#if BLOCKYARD_CHECKED
+  const bool untouched =
+      slab->used == 0 && slab->free == slab->limit && slab->bump == region.slice_address(index_of(slab));
+  if (bin.left != 0 || (slab->bump != slab->limit && !untouched)) {
+    base::say("blockyard: the heap itself is broken: a slab in use has blocks that were never handed out\n");
+    std::abort();
+  }
+#endif
+  slab->state = static_cast<std::uint8_t>(SlabState::current);
+  slab->notify = notify_never;
+  bin.current = slab;
+  bin.bump = slab->bump;
+  bin.left = slab->bump != slab->limit ? slab->capacity : 0;
+  slab->used += bin.left;
+  slab->bump = slab->limit;
+}
+
+// What follows a block of `free` that another thread freed, as the owner's links have it; or the report that the block
+// holds no link.
+[[gnu::noinline]] std::uintptr_t link_of_another_thread(const Slab* slab, const void* block) {
+  const std::uintptr_t next = decoded(block, link_key);
+  if (next == 0) {
+    return reinterpret_cast<std::uintptr_t>(slab->limit);
+  }
+  if (check_links && !is_link(slab, next)) {
+    report_written_after_free(block);
+  }
+  return next;
+}
+
+// A freed block out of the slab, or null. The caller counts it.
+[[gnu::always_inline]] inline void* take_freed(Slab* slab) {
+  void* const block = slab->free;
+  if (block == slab->limit) {
+    return nullptr;
+  }
+  std::uintptr_t next = decoded(block, slab->key);
+  if (!is_link(slab, next)) [[unlikely]] {
+    next = link_of_another_thread(slab, block);
+  }
+  take_first_freed(slab, next);
+  return block;
+}
+
+// Puts remote frees that were just taken from a slab's list into the slab. What was free comes behind the last of them.
+void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch) {
+  Slab* const slab = &region.slabs[slice];
+  char* const base = region.slice_address(slice);
+  if (slab->free != slab->limit) {
+    write_link(base + (std::size_t{batch.last} - 1) * block_alignment, slab->free, link_key);
+  }
+  slab->free = base + (std::size_t{batch.first} - 1) * block_alignment;
+  slab->used -= batch.count;
+  heap->remote_adopted += batch.count;
+  const auto state = static_cast<SlabState>(slab->state);
+  if (state == SlabState::current) {
+    return;
+  }
+  if (state == SlabState::detached) {
+    unlink(heap, slab);
+    link(heap, slab, SlabState::listed);
+  }
+  if (slab->used == 0) {
+    retire_unless_last(heap, slab);
+  }
+}
+
+}  // namespace
+
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
+  // Two at a time, both lists taken before either is read: an exchange waits until every store before it has got its
+  // line, and what an adoption writes is cold.
+  struct Taken {
+    std::uint32_t slice;
+    base::RemoteBatch batch;
+  };
+  std::array<Taken, 2> taken;
+  std::uint32_t adopted = 0;
+  std::uint32_t some = 0;
+  base::Bound lists("lists of remote frees adopted", most);
+  do {
+    for (some = 0; some < taken.size() && adopted + some < most; ++some) {
+      if (heap->taken == 0) {
+        heap->taken = PendingStack::take(heap->pending);
+        if (heap->taken == 0) {
+          break;
+        }
+      }
+      lists.turn();
+      const std::uint32_t slice = heap->taken;
+      RemoteFrees& entry = region.remote_frees[slice];
+      prefetch_to_write(&region.slabs[slice]);
+      heap->taken = entry.pending_next.load(std::memory_order_relaxed);
+      taken[some] = {slice, RemoteList::adopt(entry.remote, entry.oldest)};
+    }
+    for (std::uint32_t each = 0; each < some; ++each) {
+      adopt(heap, taken[each].slice, taken[each].batch);
+    }
+    adopted += some;
+  } while (some == taken.size() && adopted < most);
+  return adopted;
+}
+
+namespace {
+
+[[gnu::always_inline]] inline bool push_to_owner(void* block, unsigned* size_class) {
+  const auto slice = static_cast<std::uint32_t>(region.slice_of(block));
+  const Owner slab_owner = region.owner_of(slice);
+  if (size_class != nullptr) {
+    *size_class = slab_owner.size_class();
+  }
+  const std::uint32_t first = slice - slab_owner.back();
+  RemoteFrees& entry = region.remote_frees[first];
+  char* const base = region.slice_address(first);
+  const auto distance = static_cast<std::uint32_t>(static_cast<char*>(block) - base);
+  if (check_begin && !is_multiple(distance, class_inverse(slab_owner.size_class()))) [[unlikely]] {
+    report_inside(block);
+  }
+  const auto unit = static_cast<std::uint32_t>(distance / block_alignment + 1);
+  // The owner was read before the push: afterwards the slab may be adopted, emptied and given away at any time.
+  ThreadHeap* const owner = process_heaps.at(slab_owner.heap());
+  const bool announce = RemoteList::push(entry.remote, entry.oldest, unit, [&](std::uint32_t next) {
+    void* const link = next == 0 ? nullptr : base + (std::size_t{next} - 1) * block_alignment;
+    write_link(block, link, link_key);
+  });
+  if (announce) {
+    PendingStack::push(owner->pending, first, entry.pending_next);
+  }
+  return announce;
+}
+
+}  // namespace
+
+bool free_remote(void* block, unsigned* size_class) { return push_to_owner(block, size_class); }
 
 namespace {
 
@@ -83,7 +370,7 @@ void free_to_other(ThreadHeap* heap, void* block);
 // adopted from it, more are likely.
 [[gnu::noinline]] void free_to_other(ThreadHeap* heap, void* block) {
   unsigned size_class = 0;
-  if (block != nullptr && free_remote(block, &size_class)) {
+  if (block != nullptr && push_to_owner(block, &size_class)) {
     trim_cache(heap, size_class, 2);
   }
 }

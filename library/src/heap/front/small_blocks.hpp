@@ -3,55 +3,64 @@
 // Bound: allocate and free are O(1), without a lock, and on the fast paths without an atomic read-modify-write. At most
 // two lists of remote frees are adopted on a slow path. A fresh slab comes from the ready stack (lock-free), and only
 // when that is empty from the page heap (one lock, O(1)).
+//
+// The slabs of a thread's heap: taken from the page allocator, put into the heap's lists, and given back when nothing
+// lives in them. For each class one slab is current; the others with room are listed, those without are detached until
+// a block comes back. All O(1), for the thread that owns the heap.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "heap/front/thread_heap.hpp"
+#include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
 
 /// Allocates when from_cache() found nothing. `heap` may be the empty one, the thread then takes a heap. Null when
 /// memory is exhausted.
 void* refill_and_take(ThreadHeap* heap, unsigned size_class);
-
-/// The fast path: a cached block, or the next one at the bump pointer; null: neither is there.
-[[gnu::always_inline]] inline void* from_cache(ThreadHeap* heap, CacheSlot slot) {
-  if (void* const block = heap->take_cached(slot); block != nullptr) [[likely]] {
-    return block;
-  }
-  Bin& bin = heap->bins[slot.size_class()];
-  if (const std::uint32_t left = bin.left; left != 0) {
-    char* const block = bin.bump;
-    bin.left = left - 1;
-    bin.bump = block + bin.block_bytes;
-    return block;
-  }
-  return nullptr;
-}
-
-/// Frees a block of any thread's heap for which the cache has no room. O(1).
-void free_past_cache(ThreadHeap* heap, void* block);
-/// What a free does where the block seems to be one of the two that were cached last: reports it, or caches it.
-void free_perhaps_again(ThreadHeap* heap, void* block, CacheSlot slot);
-/// Reports it. That it does not return is not said here, so that free_small can jump to it and keeps no stack frame.
-void free_inside(const void* block);
-
-/// Frees a small block out of a slab of any thread's heap: `heap` caches it, in its class's slot.
-[[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, CacheSlot slot) {
-  switch (heap->try_to_cache(slot, block)) {
-    [[likely]] case ThreadHeap::Cached::done : return;
-    case ThreadHeap::Cached::perhaps_again:
-      return free_perhaps_again(heap, block, slot);
-    case ThreadHeap::Cached::inside:
-      return free_inside(block);
-    case ThreadHeap::Cached::full:
-      return free_past_cache(heap, block);
-  }
-}
-
 /// Puts a block back into its slab, whosever that is.
 void free_to_any_slab(ThreadHeap* heap, void* block);
+/// Frees a small block into the remote-free list of its slab, whose class it returns in `*size_class`. Lock-free. True
+/// where it is the first since the owner last adopted from the slab.
+bool free_remote(void* block, unsigned* size_class = nullptr);
+
+/// Place of a slab's record in the region's table: its first slice.
+inline std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(slab - region.slabs); }
+
+/// Whether the slab has a block to give, known to its owner.
+inline bool has_room(const Slab* slab) { return slab->free != slab->limit || slab->bump != slab->limit; }
+
+void unlink(ThreadHeap* heap, Slab* slab);
+
+/// Gives a slab that stands in no list back to the process.
+void retire(ThreadHeap* heap, Slab* slab);
+
+/// Takes the first of the freed blocks, which `next` follows. The caller counts it.
+[[gnu::always_inline]] inline void take_first_freed(Slab* slab, std::uintptr_t next) {
+  *static_cast<std::uintptr_t*>(slab->free) = 0;  // a program that writes nothing there may free it
+  slab->free = reinterpret_cast<void*>(next);
+  // The next of these calls reads its link out of the next block: let the line come until then.
+  __builtin_prefetch(slab->free);
+}
+/// Adopts the remote frees of at most `most` announced slabs, for the thread that owns the heap. Returns of how many.
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most);
+
+/// Calls `visit(const Slab*)` for every slab of the heap. O(slabs).
+template <class Visit>
+void for_each_slab(const ThreadHeap* heap, Visit&& visit) {
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    if (const Slab* const current = heap->bins[size_class].current; current != &empty_slab) {
+      visit(current);
+    }
+    for (std::uint32_t index = heap->waiting[size_class].listed; index != 0; index = region.slabs[index].next) {
+      visit(&region.slabs[index]);
+    }
+  }
+  for (std::uint32_t index = heap->detached; index != 0; index = region.slabs[index].next) {
+    visit(&region.slabs[index]);
+  }
+}
 
 }  // namespace blockyard::heap

@@ -13,10 +13,53 @@
 
 #include "base/atomic.hpp"
 #include "heap/front/hardening.hpp"
-#include "heap/front/thread_cache.hpp"
+#include "heap/size_class.hpp"
 #include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
+
+/// Cached blocks of a class whose blocks go from thread to thread: at most 60 and at most 16 KiB, so that eight classes
+/// of large blocks do not hold megabytes.
+inline constexpr std::uint32_t most_cached = 60;
+constexpr std::uint32_t cache_capacity(unsigned index) {
+  return std::min(static_cast<std::uint32_t>(slice_bytes) / class_bytes(index), most_cached);
+}
+
+/// Cached blocks of a class as long as the thread has handed none of it over to another. More would lie on more cache
+/// lines, and only between threads does it save more than that costs.
+inline constexpr std::uint32_t most_in_bin = 12;
+constexpr std::uint32_t first_cache_limit(unsigned index) { return std::min(cache_capacity(index), most_in_bin); }
+
+/// Cached blocks of a class of which the thread frees and allocates more in turn: it needs no slab for them then. At
+/// most 64 KiB.
+inline constexpr std::uint32_t most_in_turn = 1024;
+constexpr std::uint32_t capacity_in_turn(unsigned index) {
+  constexpr std::uint32_t bytes = 64u << 10;
+  return std::max(cache_capacity(index), std::min(bytes / class_bytes(index), most_in_turn));
+}
+/// So many frees in a row that find the cache full come of such turns. Where mallocs and frees come in no order, one in
+/// a hundred of such rows is as long.
+inline constexpr std::uint32_t least_turn = 64;
+
+/// Classes whose blocks threads hand to one another by way of the depot: up to 2 KiB. Of longer ones a thread holds too
+/// few for a magazine.
+inline constexpr unsigned depot_classes = class_of(2048) + 1;
+
+/// Where the extended cache of class `index` begins among those of a heap, in blocks; of depot_classes: where they end.
+constexpr std::uint32_t extended_begin(unsigned index) {
+  std::uint32_t begin = 0;
+  for (unsigned before = 0; before < index; ++before) {
+    begin += capacity_in_turn(before);
+  }
+  return begin;
+}
+inline constexpr std::array<std::uint16_t, depot_classes> extended_begins = [] {
+  std::array<std::uint16_t, depot_classes> begins{};
+  for (unsigned index = 0; index < depot_classes; ++index) {
+    begins[index] = static_cast<std::uint16_t>(extended_begin(index));
+  }
+  return begins;
+}();
 
 inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Owner holds
 
@@ -305,5 +348,40 @@ extern ThreadHeap empty_heap;
 extern constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec")));
 /// Its heap where BLOCKYARD_HEAP_GUARD is on; the above is then the empty one. See guard/guard.hpp.
 extern constinit thread_local ThreadHeap* heap_behind_guard __attribute__((tls_model("initial-exec")));
+
+/// The fast path: a cached block, or the next one at the bump pointer; null: neither is there.
+[[gnu::always_inline]] inline void* from_cache(ThreadHeap* heap, CacheSlot slot) {
+  if (void* const block = heap->take_cached(slot); block != nullptr) [[likely]] {
+    return block;
+  }
+  Bin& bin = heap->bins[slot.size_class()];
+  if (const std::uint32_t left = bin.left; left != 0) {
+    char* const block = bin.bump;
+    bin.left = left - 1;
+    bin.bump = block + bin.block_bytes;
+    return block;
+  }
+  return nullptr;
+}
+
+/// Frees a block of any thread's heap for which the cache has no room. O(1).
+void free_past_cache(ThreadHeap* heap, void* block);
+/// What a free does where the block seems to be one of the two that were cached last: reports it, or caches it.
+void free_perhaps_again(ThreadHeap* heap, void* block, CacheSlot slot);
+/// Reports it. That it does not return is not said here, so that free_small can jump to it and keeps no stack frame.
+void free_inside(const void* block);
+
+/// Frees a small block out of a slab of any thread's heap: `heap` caches it, in its class's slot.
+[[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, CacheSlot slot) {
+  switch (heap->try_to_cache(slot, block)) {
+    [[likely]] case ThreadHeap::Cached::done : return;
+    case ThreadHeap::Cached::perhaps_again:
+      return free_perhaps_again(heap, block, slot);
+    case ThreadHeap::Cached::inside:
+      return free_inside(block);
+    case ThreadHeap::Cached::full:
+      return free_past_cache(heap, block);
+  }
+}
 
 }  // namespace blockyard::heap

@@ -4,18 +4,72 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/atomic.hpp"
 #include "base/threads.hpp"
-#include "heap/pages/ready_slabs.hpp"
+#include "heap/index_stack.hpp"
 #include "heap/pages/reserve_target.hpp"
-#include "pages/huge_pages.hpp"
+#include "heap/settings.hpp"
+#include "heap/slab_tables.hpp"
 #include "pages/page_heap.hpp"
 #include "pages/purge.hpp"
 
 namespace blockyard::heap {
+
+/// Slabs that stand ready: cut in advance and populated, so that taking one needs neither a lock nor a page fault. One
+/// stack for each length of slab. A slab is named by its first slice; 0 is none. Thread-safe and lock-free.
+class ReadySlabs {
+ public:
+  static constexpr std::array<std::uint32_t, 3> lengths{1, 2, 4};  ///< slices
+
+  /// How many of a length the background thread keeps. Longer slabs are taken far less often: an eighth as many of
+  /// each.
+  static std::uint32_t target(std::uint32_t slices) {
+    const auto slabs = static_cast<std::uint32_t>(settings.ready_slabs);
+    return slices == 1 ? slabs : slabs / 8;
+  }
+
+  /// How many of a length there are; racy.
+  std::uint32_t count(std::uint32_t slices) const { return of_[slices >> 1].count.load(std::memory_order_relaxed); }
+
+  /// The slab given last; 0: there is none.
+  std::uint32_t take(std::uint32_t slices) {
+    OneLength& slabs = of_[slices >> 1];
+    const std::uint32_t slice = slabs.stack.pop(link);
+    if (slice != 0) {
+      slabs.count.fetch_sub(1, std::memory_order_relaxed);
+    }
+    return slice;
+  }
+
+  void give(std::uint32_t slice, std::uint32_t slices) {
+    OneLength& slabs = of_[slices >> 1];
+    slabs.count.fetch_add(1, std::memory_order_relaxed);
+    slabs.stack.push(slice, link);
+  }
+
+  /// Pages of all of them; racy.
+  std::uint64_t pages() const {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t length : lengths) {
+      sum += std::uint64_t{count(length)} * length * pages_per_slice;
+    }
+    return sum;
+  }
+
+ private:
+  struct OneLength {
+    IndexStack<> stack;
+    Atomic<std::uint32_t> count{0};
+  };
+
+  static Atomic<std::uint32_t>& link(std::uint32_t slice) { return region.remote_frees[slice].pending_next; }
+
+  std::array<OneLength, lengths.size()> of_{};
+};
 
 struct Counts {
   Atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
@@ -30,6 +84,7 @@ enum PageFlag : std::uint8_t {
   page_populated = 1,  ///< every page is populated: the run may go back as ready
   page_of_arena = 2,   ///< stands in the list of an arena
   page_cached = 4,     ///< freed, and kept by some thread
+  page_guarded = 8,    ///< ends with a page that nobody may touch
 };
 
 class PageAllocator {
@@ -79,7 +134,7 @@ class PageAllocator {
 
   /// Populates a chunk that becomes part of the reserve. What large blocks left is mostly resident, so that writing to
   /// it costs next to nothing: with `dirty_first` it is taken first, else only where nothing else is to be had. False
-  /// where nothing is left to populate. `may_try_huge`: it may be a trial of huge pages (huge_pages.hpp).
+  /// where nothing is left to populate. `may_try_huge`: it may be a trial of huge pages (purge.hpp).
   bool populate_chunk(bool dirty_first, bool may_try_huge);
   /// Cuts one slab of so many slices that then stands ready. False when memory is exhausted.
   bool cut_ready_slab(std::uint32_t slices);

@@ -1,3 +1,5 @@
+// What the preloaded library has and the linked one has not.
+//
 // A preloaded library's constructor runs after those of all others, some of which register handlers of fork there. The
 // heap's must be registered before them, or a handler that allocates, or waits for a thread that does, never returns.
 // So whoever registers the first registers ours too: pthread_atfork is a part of every program and library, and calls
@@ -7,6 +9,10 @@
 #include <cerrno>
 
 #include "base/threads.hpp"
+#include "heap/api/start.hpp"
+
+// It begins without a reserve. A program that links the heap chose it, and gets its reserve before main.
+constinit bool blockyard::heap::begins_small = true;
 
 #if defined(__GLIBC__)
 using Handler = void (*)();

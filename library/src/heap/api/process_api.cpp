@@ -1,7 +1,8 @@
-// The heap's figures and its invariant walker, both over all heaps of the process.
-#include "heap/checked/plain_names.hpp"
-// Above: in checked builds by_heap_check has another name.
+// by_heap_...: the heap's figures and its invariant walker, both over all heaps of the process, and what a program may
+// set.
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <mutex>
 #include <utility>
@@ -9,11 +10,14 @@
 #include "base/pages.hpp"
 #include "blockyard/heap.h"
 #include "heap/api/start.hpp"
+#include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
 #include "heap/front/heap_contents.hpp"
 #include "heap/front/heap_table.hpp"
-#include "heap/front/slabs.hpp"
+#include "heap/front/small_blocks.hpp"
+#include "heap/guard/guard.hpp"
 #include "heap/pages/page_allocator.hpp"
+#include "heap/settings.hpp"
 #include "heap/transfer/depot.hpp"
 
 using namespace blockyard::heap;
@@ -99,7 +103,64 @@ const char* by_heap_check(void) {
   const std::lock_guard hold(maintenance.sweep_lock);
   process_heaps.for_each([&](const ThreadHeap* heap) { first(broken == nullptr ? check(heap) : nullptr); });
   process_depot.for_each([&](const void* block, unsigned size_class) { first(check_handed_over(block, size_class)); });
+#if BLOCKYARD_CHECKED
+  first(broken == nullptr ? guard::check_blocks() : nullptr);
+#endif
   return broken;
+}
+
+int by_heap_set(by_heap_setting setting, uint64_t value) {
+  const auto which = static_cast<std::size_t>(setting);
+  if (!is_in_range(which, value)) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (!initialise()) {
+    errno = ENOMEM;
+    return -1;
+  }
+  set_setting(which, value);
+  if (setting == BY_HEAP_HUGE_PAGES) {
+    page_allocator.huge_pages.allow(value != 0);
+  }
+  background.wake();
+  tend_background_thread();
+  return 0;
+}
+
+uint64_t by_heap_get(by_heap_setting setting) {
+  return initialise() ? get_setting(static_cast<std::size_t>(setting)) : 0;
+}
+
+void by_heap_reserve(size_t bytes) {
+  // More than there is would be populated until the system ends the process.
+  if (initialise() && bytes <= std::min(region.most_bytes, blockyard::base::memory_of_machine())) {
+    page_allocator.reserve_target.keep_ready(bytes);
+    background.wake();
+    tend_background_thread();
+  }
+}
+
+int by_heap_prefault(size_t bytes) {
+  if (initialise() && page_allocator.prefault(bytes)) {
+    return 0;
+  }
+  errno = ENOMEM;
+  return -1;
+}
+
+size_t by_heap_trim(void) { return initialise() ? maintenance.trim() : 0; }
+
+void by_heap_frame_end(uint64_t budget_ns) {
+  if (ThreadHeap* const heap = HeapTable::of_thread(); heap != &empty_heap) {
+    // One list at a time, so that the clock is read often enough for any budget.
+    const std::uint64_t started = blockyard::base::program_monotonic_ns();
+    while (adopt_pending(heap, 1) != 0 && blockyard::base::program_monotonic_ns() - started < budget_ns) {
+    }
+  }
+  if (!background.is_running() && initialise()) {
+    maintenance.run(budget_ns, false);
+  }
 }
 
 }  // extern "C"
