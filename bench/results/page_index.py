@@ -10,7 +10,7 @@ _PARTS = {
     "lifetime": ("`make bench PARTS=lifetime`", "lifetimes.md"),
     "fidelity": ("`make bench-fidelity`", "fidelity.md"),
 }
-_LAB = ("record", "unwind", "journal", "replay", "stream", "report", "page", "stressor", "stressor-awake")
+_LAB = ("record", "live", "unwind", "journal", "replay", "stream", "report", "page", "stressor", "stressor-awake")
 
 
 def write(data: Data) -> list[str]:

@@ -13,7 +13,7 @@ Row = tuple[str, str, str, bool, str]
 def write(data: Data, targets: dict[str, Any]) -> list[str]:
     rows = [
         row
-        for part in (_record, _unwind, _journal, _replay, _stressor, _stream, _report, _page)
+        for part in (_record, _live, _unwind, _journal, _replay, _stressor, _stream, _report, _page)
         for row in part(data, targets)
     ]
     judged = [met for _, target, _, met, _ in rows if target]
@@ -104,6 +104,18 @@ def _record(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
             f"{three(found['recorded'])} s",
             found["recorded"] <= 3 * found["alone"] + 5,
             f"alone {three(found['alone'])} s" + (f", heaptrack {three(peer)} s" if peer else ""),
+        )
+
+
+def _live(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    if figures := data.figures("live"):
+        limit, share = targets["live_share"], figures["share_at_a_million"]
+        yield (
+            "Watching a million events a second; memory",
+            f"{limit:.0%} of a core",
+            f"{share:.0%}; {figures['peak_mb']} MB",
+            share <= limit,
+            "",
         )
 
 

@@ -55,6 +55,19 @@ TEST_F(CountsTest, what_is_freed_is_held_no_more_and_the_peak_stays) {
   EXPECT_EQ(counts_.all().frees, 1u);
 }
 
+TEST_F(CountsTest, blocks_that_live_long_are_held_until_they_are_freed) {
+  constexpr std::uint64_t many = 300'000;
+  for (std::uint64_t i = 0; i < many; ++i) {
+    const std::uint64_t block = allocate(i, 1 + i % 3, 1);
+    if (i % 3 != 0) free(i, block);
+  }
+  EXPECT_EQ(counts_.live().blocks, many / 3);
+  for (std::uint64_t block = 0; block < many; block += 3) free(many, block);
+  EXPECT_EQ(counts_.live().blocks, 0u);
+  EXPECT_EQ(counts_.stacks()[2].live_bytes, 0u);
+  EXPECT_THROW(free(many, 3), journal::Error);
+}
+
 TEST_F(CountsTest, a_block_that_is_not_alive_can_not_be_freed) {
   const std::uint64_t block = allocate(1 * ms, 100);
   free(2 * ms, block);
@@ -109,10 +122,9 @@ TEST_F(CountsTest, since_the_mark_counts_what_was_allocated_after_it_and_stays) 
   allocate(4 * ms, 20, 5);
   free(5 * ms, gone);
   free(6 * ms, older);
-  const StackCounts& stack = counts_.stacks()[6];
-  EXPECT_EQ(stack.since_mark.blocks, 1u);
-  EXPECT_EQ(stack.since_mark.bytes, 20u);
-  EXPECT_EQ(stack.live.bytes, 27u);
+  EXPECT_EQ(counts_.since_mark(6).blocks, 1u);
+  EXPECT_EQ(counts_.since_mark(6).bytes, 20u);
+  EXPECT_EQ(counts_.stacks()[6].live_bytes, 27u);
   EXPECT_EQ(counts_.older_freed().bytes, 1000u);
 }
 
@@ -127,12 +139,12 @@ TEST_F(CountsTest, a_window_begins_anew_after_its_report_and_the_last_one_stays)
   allocate(1 * ms, 100, 1);
   counts_.end_window(false);
   EXPECT_EQ(counts_.window().allocations, 0u);
-  EXPECT_EQ(counts_.stacks()[2].last_allocations, 1u);
+  EXPECT_EQ(counts_.last_allocations(2), 1u);
   allocate(2 * ms, 100, 1);
   allocate(3 * ms, 100, 1);
   counts_.end_window(true);
   EXPECT_EQ(counts_.window().allocations, 2u);
-  EXPECT_EQ(counts_.stacks()[2].last_allocations, 2u);
+  EXPECT_EQ(counts_.last_allocations(2), 2u);
   EXPECT_EQ(counts_.window_ns(), 2 * ms);
 }
 

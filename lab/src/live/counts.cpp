@@ -35,57 +35,74 @@ void Counts::advance_clock(std::uint64_t ns) {
 void Counts::give(const Event& event) {
   const std::size_t stack = event.site == journal::no_site ? 0 : std::size_t{event.site} + 1;
   if (stack >= stacks_.size()) stacks_.resize(std::max(stack + 1, stacks_.size() * 3 / 2));
-  if (event.tag >= tags_.size()) tags_.resize(event.tag + 1);
   StackCounts& counts = stacks_[stack];
-  TagCounts& tag = tags_[event.tag];
-  live_.insert(event.block + 1, {event.size, static_cast<std::uint32_t>(stack), event.tag});
-  for (Held* held : {&counts.live, &tag.live, &held_}) {
-    ++held->blocks;
-    held->bytes += event.size;
+  live_.add(event.block, {event.size, static_cast<std::uint32_t>(stack), event.tag});
+  ++counts.live_blocks;
+  counts.live_bytes += event.size;
+  ++held_.blocks;
+  held_.bytes += event.size;
+  if (event.tag != 0) {
+    if (event.tag >= tags_.size()) tags_.resize(event.tag + 1);
+    ++tags_[event.tag].live.blocks;
+    tags_[event.tag].live.bytes += event.size;
   }
   peak_bytes_ = std::max(peak_bytes_, held_.bytes);
   // A long preamble is in the file before its length is; it has the journal's first moment to itself.
   if (events_ <= preamble_ || event.time_ns == 0) return;
   if (mark_block_ == no_mark && event.time_ns >= mark_ns_) mark_block_ = event.block;
   if (event.block >= mark_block_) {
-    ++counts.since_mark.blocks;
-    counts.since_mark.bytes += event.size;
+    if (stack >= since_mark_.size()) since_mark_.resize(stacks_.size());
+    ++since_mark_[stack].blocks;
+    since_mark_[stack].bytes += event.size;
   }
   if (event.thread >= threads_.size()) threads_.resize(event.thread + 1);
-  for (Calls* calls : {&all_, &window_, &threads_[event.thread], &tag.calls}) {
-    ++calls->allocations;
-    calls->bytes += event.size;
+  Calls& thread = threads_[event.thread];
+  ++thread.allocations;
+  thread.bytes += event.size;
+  if (event.tag != 0) {
+    ++tags_[event.tag].calls.allocations;
+    tags_[event.tag].calls.bytes += event.size;
   }
   ++counts.allocations;
   counts.bytes += event.size;
   counts.has_allocated = true;
   if (marks_frames() && (event.thread != frame_thread_ || frame_.number == 0)) return;
-  if (counts.frame_allocations++ == 0) frame_stacks_.push_back(static_cast<std::uint32_t>(stack));
-  counts.frame_bytes += event.size;
+  if (counts.frame_place == 0) {
+    frame_.sites.push_back({static_cast<std::uint32_t>(stack), 0, 0});
+    counts.frame_place = static_cast<std::uint32_t>(frame_.sites.size());
+  }
+  FrameSite& site = frame_.sites[counts.frame_place - 1];
+  ++site.allocations;
+  site.bytes += event.size;
   ++frame_.allocations;
   frame_.bytes += event.size;
 }
 
 void Counts::release(const Event& event) {
-  Live gone{};
-  if (!live_.take(ended_block(event) + 1, gone)) {
+  LiveBlock gone{};
+  if (!live_.take(ended_block(event), gone)) {
     throw journal::Error(journal::freed_but_not_live(ended_block(event)));
   }
   StackCounts& counts = stacks_[gone.stack];
-  TagCounts& tag = tags_[gone.tag];
-  for (Held* held : {&counts.live, &tag.live, &held_}) {
-    --held->blocks;
-    held->bytes -= gone.size;
+  --counts.live_blocks;
+  counts.live_bytes -= gone.size;
+  --held_.blocks;
+  held_.bytes -= gone.size;
+  if (gone.tag != 0) {
+    TagCounts& tag = tags_[gone.tag];
+    --tag.live.blocks;
+    tag.live.bytes -= gone.size;
+    ++tag.calls.frees;
   }
   if (ended_block(event) >= mark_block_) {
-    --counts.since_mark.blocks;
-    counts.since_mark.bytes -= gone.size;
+    --since_mark_[gone.stack].blocks;
+    since_mark_[gone.stack].bytes -= gone.size;
   } else if (event.time_ns >= mark_ns_) {
     ++older_freed_.blocks;
     older_freed_.bytes += gone.size;
   }
   if (event.thread >= threads_.size()) threads_.resize(event.thread + 1);
-  for (Calls* calls : {&all_, &window_, &threads_[event.thread], &tag.calls}) ++calls->frees;
+  ++threads_[event.thread].frees;
 }
 
 void Counts::mark_frame(const Event& event) {
@@ -106,13 +123,7 @@ void Counts::end_frame(std::uint64_t ns) {
   frame_.length_ns = ns - frame_.begin_ns;
   frame_.number = ++frames_;
   if (marks_frames() && frame_.length_ns > budget_ns_) ++over_;
-  for (const std::uint32_t stack : frame_stacks_) {
-    StackCounts& counts = stacks_[stack];
-    frame_.sites.push_back({stack, counts.frame_allocations, counts.frame_bytes});
-    counts.frame_allocations = 0;
-    counts.frame_bytes = 0;
-  }
-  frame_stacks_.clear();
+  for (const FrameSite& site : frame_.sites) stacks_[site.stack].frame_place = 0;
   const auto more = [](const FrameSite& a, const FrameSite& b) { return a.allocations > b.allocations; };
   if (frame_.sites.size() > frame_sites) {
     std::nth_element(frame_.sites.begin(), frame_.sites.begin() + frame_sites, frame_.sites.end(), more);
@@ -130,20 +141,31 @@ void Counts::mark(std::uint64_t ns) {
   mark_ns_ = ns;
   mark_block_ = no_mark;
   older_freed_ = {};
-  for (StackCounts& counts : stacks_) counts.since_mark = {};
+  since_mark_.clear();
 }
 
+Calls Counts::window() const {
+  Calls sum;
+  for (const Calls& one : threads_) sum = sum + one;
+  return sum;
+}
+
+Calls Counts::all() const { return before_ + window(); }
+
 void Counts::end_window(bool last) {
-  for (StackCounts& counts : stacks_) counts.last_allocations = counts.allocations;
-  if (last) return;
-  window_begin_ns_ = time_ns_;
-  window_ = {};
-  threads_.assign(threads_.size(), {});
-  for (TagCounts& tag : tags_) tag.calls = {};
-  for (StackCounts& counts : stacks_) {
+  last_.resize(stacks_.size());
+  for (std::size_t i = 0; i < stacks_.size(); ++i) {
+    StackCounts& counts = stacks_[i];
+    last_[i] = counts.allocations;
+    if (last || counts.allocations == 0) continue;
     counts.allocations = 0;
     counts.bytes = 0;
   }
+  if (last) return;
+  before_ = all();
+  window_begin_ns_ = time_ns_;
+  threads_.assign(threads_.size(), {});
+  for (TagCounts& tag : tags_) tag.calls = {};
 }
 
 }  // namespace blockyard::live

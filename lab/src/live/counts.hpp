@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "journal/event.hpp"
-#include "journal/flat_map.hpp"
 #include "journal/frame_marks.hpp"
+#include "live/live_blocks.hpp"
 
 namespace blockyard::live {
 
@@ -18,21 +18,23 @@ struct Calls {
   std::uint64_t frees = 0;
 };
 
+inline Calls operator+(const Calls& one, const Calls& other) {
+  return {one.allocations + other.allocations, one.bytes + other.bytes, one.frees + other.frees};
+}
+
 struct Held {
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
 };
 
-/// What one call stack did. A cache line: an event touches one of them.
-struct alignas(64) StackCounts {
-  Held live;
-  Held since_mark;                      ///< of the live: allocated since the mark
-  std::uint64_t bytes = 0;              ///< since the last report
-  std::uint64_t frame_bytes = 0;        ///< in the frame that has not ended
-  std::uint32_t allocations = 0;        ///< since the last report
-  std::uint32_t last_allocations = 0;   ///< between the last two reports
-  std::uint32_t frame_allocations = 0;  ///< in the frame that has not ended
-  bool has_allocated = false;           ///< most stacks are parts of others, or of frees
+/// What one call stack did. Half a cache line: an event touches one of them.
+struct alignas(32) StackCounts {
+  std::uint64_t live_bytes = 0;
+  std::uint64_t bytes = 0;  ///< since the last report
+  std::uint32_t live_blocks = 0;
+  std::uint32_t allocations = 0;  ///< since the last report
+  std::uint32_t frame_place = 0;  ///< in the frame that has not ended: the place of its site there, plus one
+  bool has_allocated = false;     ///< most stacks are parts of others, or of frees
 };
 
 struct FrameSite {
@@ -57,8 +59,8 @@ struct TagCounts {
   Held live;
 };
 
-/// Adds events up. One thread at a time; O(1) per event. Memory: 24 bytes for each live block, 64 for each call stack,
-/// and the last kept_frames frames.
+/// Adds events up. One thread at a time; O(1) per event. Memory: 24 bytes for each live block, up to 52 for each call
+/// stack, and the last kept_frames frames.
 class Counts {
  public:
   static constexpr std::size_t kept_frames = 1024;
@@ -69,15 +71,15 @@ class Counts {
 
   /// Some events before an event is added, and again half as many before: a block's stack is known when its slot came.
   void prefetch(const journal::Event& event) const {
-    live_.prefetch(ended_block(event) + 1);
-    if (gives_block(event.kind) && event.site + std::size_t{1} < stacks_.size()) {
-      __builtin_prefetch(&stacks_[event.site + std::size_t{1}], 1);
-    }
+    if (takes_block(event.kind)) live_.prefetch_take(ended_block(event));
+    if (!gives_block(event.kind)) return;
+    live_.prefetch_add(event.block);
+    if (event.site + std::size_t{1} < stacks_.size()) __builtin_prefetch(&stacks_[event.site + std::size_t{1}], 1);
   }
   void prefetch_ended(const journal::Event& event) {
     if (!takes_block(event.kind)) return;
-    const Live* const live = live_.find(ended_block(event) + 1);
-    if (live != nullptr) __builtin_prefetch(&stacks_[live->stack], 1);
+    const LiveBlock* const block = live_.find(ended_block(event));
+    if (block != nullptr) __builtin_prefetch(&stacks_[block->stack], 1);
   }
   void add(const journal::Event& event);
   /// The journal's first so many events restore blocks: they are held, and nobody allocated them now.
@@ -90,8 +92,8 @@ class Counts {
   std::uint64_t events() const { return events_; }
   std::uint64_t time_ns() const { return time_ns_; }
   std::uint64_t window_ns() const { return time_ns_ - window_begin_ns_; }
-  const Calls& all() const { return all_; }
-  const Calls& window() const { return window_; }
+  Calls all() const;
+  Calls window() const;  ///< since the last report
   const Held& live() const { return held_; }
   std::uint64_t peak_bytes() const { return peak_bytes_; }
   bool marks_frames() const { return frame_thread_ != journal::FrameMarks::no_thread; }
@@ -99,7 +101,10 @@ class Counts {
   std::uint64_t over_budget() const { return over_; }
   const std::deque<Frame>& frames() const { return kept_; }
   const std::vector<StackCounts>& stacks() const { return stacks_; }  ///< by node, plus one; 0 has none
-  const std::vector<Calls>& threads() const { return threads_; }      ///< since the last report
+  /// Of a stack: its allocations between the last two reports; what is alive of it and was allocated since the mark.
+  std::uint32_t last_allocations(std::size_t stack) const { return stack < last_.size() ? last_[stack] : 0; }
+  Held since_mark(std::size_t stack) const { return stack < since_mark_.size() ? since_mark_[stack] : Held(); }
+  const std::vector<Calls>& threads() const { return threads_; }  ///< since the last report
   const std::vector<TagCounts>& tags() const { return tags_; }
   /// The journal's time of the mark; no_mark without one.
   std::uint64_t mark_ns() const { return mark_ns_; }
@@ -107,11 +112,6 @@ class Counts {
   const Held& older_freed() const { return older_freed_; }
 
  private:
-  struct Live {
-    std::uint64_t size;
-    std::uint32_t stack;
-    std::uint32_t tag;
-  };
   void give(const journal::Event& event);
   void release(const journal::Event& event);
   void end_frame(std::uint64_t ns);
@@ -124,11 +124,12 @@ class Counts {
   std::uint64_t time_ns_ = 0;
   std::uint64_t window_begin_ns_ = 0;
   std::uint64_t peak_bytes_ = 0;
-  Calls all_;
-  Calls window_;
+  Calls before_;  ///< before this window
   Held held_;
-  journal::FlatMap<Live> live_{1U << 16};  ///< block + 1
+  LiveBlocks live_;
   std::vector<StackCounts> stacks_{1};
+  std::vector<std::uint32_t> last_;
+  std::vector<Held> since_mark_;
   std::vector<Calls> threads_;
   std::vector<TagCounts> tags_;
 
@@ -136,8 +137,7 @@ class Counts {
   std::uint32_t frame_thread_ = journal::FrameMarks::no_thread;
   std::uint64_t frames_ = 0;
   std::uint64_t over_ = 0;
-  Frame frame_;  ///< the one that has not ended; its number is 0 before the first mark
-  std::vector<std::uint32_t> frame_stacks_;
+  Frame frame_;  ///< the one that has not ended, with all its sites; its number is 0 before the first mark
   std::deque<Frame> kept_;
 
   std::uint64_t mark_ns_ = no_mark;

@@ -35,14 +35,14 @@ void Report::label() {
   labelled_ = stacks.counts();
   names_came_ = false;
   labels_ = std::make_unique<sites::Labels>(stacks, false);
-  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  std::vector<std::uint32_t> known(labels_->all().size());  // by label
   const std::vector<std::uint32_t> before = std::move(site_of_);
   site_of_.assign(stacks.nodes().size() + 1, 0);
   for (std::uint32_t node = 0; node < stacks.nodes().size(); ++node) {
     const sites::Label& label = labels_->speaker(node);
-    const auto [place, is_new] = known.try_emplace(std::uint64_t{label.function} << 32 | label.module, 0);
-    if (is_new) place->second = find_site(labels_->text(label.function), labels_->text(label.module));
-    const std::uint32_t site = site_of_[node + 1] = place->second;
+    std::uint32_t& place = known[labels_->speaker_place(node)];
+    if (place == 0) place = find_site(labels_->text(label.function), labels_->text(label.module));
+    const std::uint32_t site = site_of_[node + 1] = place;
     // What a site took over from one without a name has not grown now.
     if (node + 1 < before.size() && before[node + 1] != site) {
       for (const std::uint32_t changed : {before[node + 1], site}) {
@@ -58,14 +58,15 @@ void Report::add_up() {
   const auto& stacks = counts_.stacks();
   for (std::uint32_t i = 0; i < stacks.size(); ++i) {
     const StackCounts& counts = stacks[i];
-    if (counts.live.blocks == 0 && counts.allocations == 0) continue;
+    if (counts.live_blocks == 0 && counts.allocations == 0) continue;
     Totals& totals = sites_[site_of(i)].totals;
     totals.allocations += counts.allocations;
     totals.bytes += counts.bytes;
-    totals.live.blocks += counts.live.blocks;
-    totals.live.bytes += counts.live.bytes;
-    totals.since_mark.blocks += counts.since_mark.blocks;
-    totals.since_mark.bytes += counts.since_mark.bytes;
+    totals.live.blocks += counts.live_blocks;
+    totals.live.bytes += counts.live_bytes;
+    const Held since_mark = counts_.since_mark(i);
+    totals.since_mark.blocks += since_mark.blocks;
+    totals.since_mark.bytes += since_mark.bytes;
   }
   const std::uint64_t now = counts_.time_ns();
   for (Site& site : sites_) {
@@ -226,14 +227,14 @@ Json Report::stacks(std::uint32_t site) {
     if (site_of_[i] == site && counts[i].has_allocated) found.push_back(i);
   }
   std::sort(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return counts[a].last_allocations != counts[b].last_allocations
-               ? counts[a].last_allocations > counts[b].last_allocations
-               : counts[a].live.bytes > counts[b].live.bytes;
+    const std::uint32_t first = counts_.last_allocations(a);
+    const std::uint32_t second = counts_.last_allocations(b);
+    return first != second ? first > second : counts[a].live_bytes > counts[b].live_bytes;
   });
   Json list = Json::array();
   const journal::Stacks& stacks = source_.stacks();
   for (std::size_t i = 0; i < std::min(found.size(), shown_stacks); ++i) {
-    const StackCounts& one = counts[found[i]];
+    const Held live{counts[found[i]].live_blocks, counts[found[i]].live_bytes};
     Json functions = Json::array();
     for (std::uint32_t node = found[i] - 1; node != journal::no_node; node = stacks.nodes()[node].parent) {
       for (const sites::Label& label : labels_->of_frame(stacks.nodes()[node].frame)) {
@@ -243,9 +244,9 @@ Json Report::stacks(std::uint32_t site) {
                              {"module", labels_->text(label.module)}});
       }
     }
-    list.push_back({{"allocations", one.last_allocations},
-                    {"live", json_of(one.live)},
-                    {"left", json_of(one.since_mark)},
+    list.push_back({{"allocations", counts_.last_allocations(found[i])},
+                    {"live", json_of(live)},
+                    {"left", json_of(counts_.since_mark(found[i]))},
                     {"functions", std::move(functions)}});
   }
   return {{"stacks", {{"site", site}, {"count", found.size()}, {"stacks", std::move(list)}}}};
