@@ -4,11 +4,13 @@ import contextlib
 import ctypes
 import ctypes.util
 import functools
+import json
 import os
 import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 import the_command
 from attach_soak import soak
 from recorded import PROGRAMS, environment, program, read
+from test_record_unseen import ALLOCATOR, built
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="attaching works on x86-64 only")
 
@@ -62,14 +65,14 @@ def commands(**more) -> Running:
 
 
 @contextlib.contextmanager
-def attached(pid: int, output: Path, *options: str):
+def attached(pid: int, output: Path, *options: str, **env: str):
     """Recorded while the block runs."""
     skip_where_tracing_is_forbidden()
     recorder = subprocess.Popen(
         the_command.line("record", "--pid", str(pid), "-o", output, "--addresses", *options),
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=environment(**env),
     )
     line = recorder.stderr.readline()
     assert f"recording process {pid} from now on" in line, line + recorder.stderr.read()
@@ -167,6 +170,151 @@ def test_a_library_that_is_loaded_meanwhile_is_recorded(tmp_path):
         running.tell(f"load {PROGRAMS / 'librecord-plugin.so'}", "call 3")
     assert read(tmp_path / "plugin.byj").kinds(810_004) == {"allocate": 3}
     running.tell("call 2")
+    running.end()
+
+
+def open_files(pid: int) -> set[str]:
+    found = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return found
+
+
+@pytest.mark.parametrize("name", ["game", "game-shared"])
+def test_a_games_frames_are_recorded_and_everybody_says_that_it_ran_before(tmp_path, name):
+    running = Running(program(name))
+    running.tell("20")
+    output = tmp_path / "game.byj"
+    with attached(running.pid, output):
+        running.tell("30")
+    running.tell("5")
+    running.end()
+    journal = read(output)
+    assert journal.count("frame") == 30
+    assert journal.info["frames"]["marked"] and journal.info["frames"]["count"] == 30
+    assert journal.kinds(4321) == {"allocate": 30}
+    assert journal.frees_of(4321) == 20
+    if name != "game":
+        return
+    before = "the recording began while the program ran, so what lived before is in no figure: 10 such blocks of "
+    results = tmp_path / "results"
+    page = results / "report" / "report.html"
+    for words in (
+        ("info", output),
+        ("sites", output),
+        ("replay", output, "-a", "null", "--repeats", "1", "--no-totals", "-o", results),
+        ("report", results, "--html", "--no-pictures", "--no-samples-parquet"),
+    ):
+        done = subprocess.run(
+            the_command.line(*words), capture_output=True, text=True, env=environment(COLUMNS="80"), check=True
+        )
+        assert before in " ".join((done.stdout + done.stderr).split()), words[0]
+    assert before in page.read_text()
+
+
+def test_a_window_opens_when_its_time_has_come_after_attaching(tmp_path):
+    skip_where_tracing_is_forbidden()
+    running = commands()
+    output = tmp_path / "window.byj"
+    recorder = subprocess.Popen(
+        the_command.line("record", "--pid", running.pid, "-o", output, "--addresses", "--after", "1", "--for", "0.5"),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    size, attached_at = 5000, None
+    while recorder.poll() is None:
+        running.tell(f"allocate 1 {size}", "free 1")
+        size += 1
+        if attached_at is None and select.select([recorder.stderr], [], [], 0)[0]:
+            attached_at = size
+    assert recorder.returncode == 0, recorder.stderr.read()
+    recorder.stderr.close()
+    sizes = sorted({event.size for event in read(output).events if 5000 <= event.size < size})
+    assert attached_at < sizes[0]
+    assert sizes == list(range(sizes[0], sizes[-1] + 1))
+    assert sizes[-1] < size - 1
+    running.end()
+
+
+def test_a_signal_to_the_program_opens_and_closes_the_window(tmp_path):
+    running = commands()
+    output = tmp_path / "signal.byj"
+    caught = handled_signals(running.pid)
+    with attached(running.pid, output, "--signal", "USR2"):
+        (collector,) = (
+            int(path.name)
+            for path in Path("/proc").glob("[0-9]*")
+            if str(output).encode() in command_line(path) and b"blockyard-collect" in command_line(path)
+        )
+        for is_open, size in ((True, 2222), (False, 3333)):
+            running.tell("allocate 10 1111")
+            os.kill(running.pid, signal.SIGUSR2)
+            while (str(output) in open_files(collector)) != is_open:
+                running.tell("allocate 1 99", "free 1")
+            running.tell(f"allocate 20 {size}")
+    assert handled_signals(running.pid) == caught
+    journal = read(output)
+    assert [event.size for event in journal.events[: journal.preamble] if event.size == 1111] == [1111] * 10
+    assert journal.kinds(2222) == {"allocate": 20}
+    assert journal.kinds(3333) == {}
+    running.end()
+
+
+def handled_signals(pid: int) -> str:
+    (line,) = re.findall("SigCgt:.*", Path(f"/proc/{pid}/status").read_text())
+    return line
+
+
+def command_line(process: Path) -> bytes:
+    with contextlib.suppress(OSError):
+        return (process / "cmdline").read_bytes()
+    return b""
+
+
+def test_a_program_that_runs_is_watched_until_the_view_is_interrupted(tmp_path):
+    skip_where_tracing_is_forbidden()
+    running = commands()
+    running.tell("allocate 30 100000")
+    output = tmp_path / "live.byj"
+    view = subprocess.Popen(
+        the_command.line("live", "--json", "--pid", running.pid, "-o", output),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+
+    def allocations() -> int:
+        line = view.stdout.readline()
+        assert line, view.stderr.read()
+        return json.loads(line)["all"]["allocations"]
+
+    while allocations() == 0:  # it is not attached yet
+        running.tell("allocate 1 99")
+    running.tell("allocate 100 4321", "free 40")
+    while allocations() < 101:
+        pass
+    view.send_signal(signal.SIGINT)
+    lines, told = view.communicate()
+    assert view.returncode == 0, told
+    last = json.loads(lines.splitlines()[-1])
+    journal = read(output)
+    assert last["ended"] and last["events"] == journal.info["events"]
+    assert last["live"]["blocks"] == journal.info["live_at_end"]["blocks"] >= 60
+    assert journal.kinds(4321) == {"allocate": 100}
+    running.tell("free 90", "allocate 7 4321")
+    running.end()
+
+
+def test_what_a_crashed_program_with_sleeping_hooks_left_does_not_mislead(tmp_path):
+    running = commands()
+    page = tmp_path / f"blockyard-asleep.{running.pid}"
+    page.write_bytes(struct.pack("=Ii", 1, running.pid).ljust(4096, b"\0"))
+    with attached(running.pid, tmp_path / "other.byj", TMPDIR=str(tmp_path)):
+        running.tell("allocate 3 4321")
+    assert read(tmp_path / "other.byj").kinds(4321) == {"allocate": 3}
     running.end()
 
 
@@ -425,3 +573,41 @@ def test_sleeping_hooks_take_no_options_of_a_recording(tmp_path, option):
     done = subprocess.run(line, capture_output=True, text=True, env=environment(), cwd=tmp_path, check=False)
     assert done.returncode == 1
     assert "give the other options to 'blockyard record --pid'" in done.stderr
+
+
+@pytest.mark.parametrize("prefix, said", [("", "has an allocator of its own"), ("mi_", "carries mimalloc")])
+def test_an_allocator_that_is_linked_in_is_named_as_not_recorded(tmp_path, prefix, said):
+    user = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+void *PREFIX(malloc)(size_t size);
+int main(void) {
+  char line[8];
+  for (write(1, "ready\\n", 6); read(0, line, sizeof line) > 0; write(1, "done\\n", 5)) {
+    PREFIX(malloc)(1234);
+    free(strdup("by the C library"));
+  }
+  return 0;
+}
+"""
+    define = f"-DPREFIX(name)={prefix}##name" if prefix else "-DPREFIX(name)=name"
+    running = Running(built(tmp_path, "own", ALLOCATOR + "\n----\n" + user, define))
+    with attached(running.pid, tmp_path / "own.byj"):
+        running.tell("go")
+        assert modified_code(running.pid) == 0
+    running.end()
+    journal = read(tmp_path / "own.byj")
+    assert journal.kinds(1234) == {}
+    assert len(journal.of_size(17)) == 1
+    (sentence,) = [text for text in journal.info["unseen"] if "was not recorded" in text]
+    assert sentence.startswith(f"own {said}")
+
+
+def modified_code(pid: int) -> int:
+    """KiB of the program's own code that are no longer the file's: nobody may change what runs."""
+    smaps = Path(f"/proc/{pid}/smaps").read_text()
+    found = re.findall(r"r-xp .*/own\n(?:.*\n)*?Anonymous: +(\d+)", smaps)
+    assert found
+    return sum(map(int, found))

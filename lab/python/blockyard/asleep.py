@@ -83,13 +83,14 @@ def find(pid: int) -> Sleeper | None:
         for line in (folder / "status").read_text().splitlines():
             if line.startswith("NSpid:"):
                 number = line.split()[-1]
+    name = f"blockyard-asleep.{number}"
     for place in places:
         for seen in (folder / "root" / place.lstrip("/"), Path(place)):
             # One that is not of its full length yet, or never was, is no page.
-            with contextlib.suppress(OSError, ValueError), (seen / f"blockyard-asleep.{number}").open("r+b") as file:
+            with contextlib.suppress(OSError, ValueError), (seen / name).open("r+b") as file:
                 page = mmap.mmap(file.fileno(), 4096)
                 version, owner = struct.unpack("=Ii", page[:8])
-                if version == 0 or str(owner) != number:
+                if version == 0 or str(owner) != number or not _may_have(folder, name):
                     continue
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the page keeps it: it has the file open, too
@@ -97,3 +98,12 @@ def find(pid: int) -> Sleeper | None:
                     raise UserError(f"process {pid} can't be recorded: it is being recorded already") from None
                 return Sleeper(page)
     return None
+
+
+def _may_have(folder: Path, page: str) -> bool:
+    """Whether the process has this page: one of a program that crashed may lie there under its number. Who hides its
+    memory may have it."""
+    try:
+        return any(line.endswith(f"/{page}") for line in (folder / "maps").read_text(errors="replace").splitlines())
+    except OSError:
+        return True

@@ -88,7 +88,10 @@ void observe_block_allocated(const void* block, std::size_t size, std::size_t al
 void observe_block_freed(const void* block) {
   if (self.busy != 0) return;
   const Busy busy;
-  record_free(const_cast<void*>(block), BLOCKYARD_FRAME);
+  // Never by record_free(), which asks malloc for the size of a block from before.
+  if (!hooks_ready()) return;
+  append_event<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)), BLOCKYARD_FRAME);
+  if (limits_are_watched) watch_event(RecordKind::free, 0);
 }
 
 constexpr base::Observer observer_table{base::observer_version, observe_frame_mark, observe_phase_mark,

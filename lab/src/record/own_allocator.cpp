@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/observer.hpp"
 #include "record/hooks.hpp"
 #include "record/imports.hpp"
 #include "record/symbols.hpp"
@@ -361,6 +362,17 @@ class SymbolTable {
     return true;
   }
 
+  /// Where the program has a variable of this name; nullptr: nowhere.
+  void* find(const char* name, std::uint64_t bias) const {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const ElfW(Sym)& symbol = symbols_[i];
+      if ((symbol.st_info & 0xf) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_name < strings_bytes_ &&
+          std::strcmp(strings_ + symbol.st_name, name) == 0)
+        return reinterpret_cast<void*>(bias + symbol.st_value);
+    }
+    return nullptr;
+  }
+
  private:
   template <typename Record>
   const Record* at(std::uint64_t offset, std::uint64_t count) const {
@@ -549,6 +561,22 @@ void redirect_running(const char* const (&names)[count]) {
   for (const char* name : names) redirect(find_anywhere(name).address, find_here(name), name);
 }
 
+// Where the program's libblockyard looks for a recorder, and what stood there.
+const void** observer_place = nullptr;
+const void* observer_before = nullptr;
+
+void show_observer() {
+  void* place = find_anywhere(base::observer_place_symbol).address;
+  if (place == nullptr) {
+    std::uint64_t bias = 0;
+    dl_iterate_phdr(take_bias, &bias);
+    place = SymbolTable().find(base::observer_place_symbol, bias);
+  }
+  observer_place = static_cast<const void**>(place);
+  const void* const ours = reinterpret_cast<base::FindObserver>(find_here(base::observer_symbol))();
+  if (place != nullptr) observer_before = __atomic_exchange_n(observer_place, ours, __ATOMIC_ACQ_REL);
+}
+
 int has_additions(dl_phdr_info* object, std::size_t, void*) { return object->dlpi_adds != additions ? 1 : -1; }
 
 void rewrite_additions() {
@@ -642,6 +670,7 @@ std::size_t hook_running_program(char (&own)[64]) {
   dl_iterate_phdr(rewrite_running, &take);
   Pass rest{{redirections + taker_count, redirection_count - taker_count}, true};
   dl_iterate_phdr(rewrite_running, &rest);
+  show_observer();
   return take.changed + rest.changed;
 }
 
@@ -649,6 +678,7 @@ void unhook_running_program() {
   const ObjectsLock held;
   if (!is_running_hooked) return;
   is_running_hooked = false;
+  if (observer_place != nullptr) __atomic_store_n(observer_place, observer_before, __ATOMIC_RELEASE);
   for (std::size_t i = 0; i < redirection_count; ++i) {
     std::swap(redirections[i].from, redirections[i].to);
     redirections[i].name = "";

@@ -13,7 +13,8 @@ bool hook_own_allocator(char (&name)[64]);
 
 /// Of a library that was loaded into a running program, and so stands behind all others: makes what the program's
 /// objects import reach the hooks. Other threads may run. Names an allocator that the program has linked in as
-/// hook_own_allocator() does; the calls of it are not changed. Returns how many imports were changed.
+/// hook_own_allocator() does; the calls of it are not changed. The program's libblockyard, if any, learns of us.
+/// Returns how many imports were changed.
 std::size_t hook_running_program(char (&own)[64]);
 /// Gives every import back what it had.
 void unhook_running_program();

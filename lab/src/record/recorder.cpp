@@ -253,6 +253,8 @@ void name_allocator(Hello& hello) {
 
 // Attaches over `connection`. The caller holds the lock of the state that `process` points to.
 bool attach_over(int connection, bool engine_only) {
+  // Before any allocator's calls are changed: what is not recorded, or is loaded into a running program, stays as it is.
+  if (connection < 0) return false;
   Hello hello;
   hello.pid = getpid();
   hello.parent_key = inherited_key;
@@ -262,7 +264,7 @@ bool attach_over(int connection, bool engine_only) {
   hello.is_running = is_running ? 1 : 0;
   if (!engine_only) name_allocator(hello);
   Attachment attachment{};
-  if (connection < 0 || !shake_hands(connection, hello, attachment)) return false;
+  if (!shake_hands(connection, hello, attachment)) return false;
   ProcessState* state = state_page();
   state->mapped = Mapped{};
   state->mapped.control = attachment.control;

@@ -24,6 +24,10 @@ inline constexpr std::uint32_t observer_version = 2;
 inline constexpr const char* observer_symbol = "by_recorder_observer";
 using FindObserver = const Observer* (*)();
 
+/// Where the library keeps what it found, a pointer to an Observer of this version. A recorder that comes into the
+/// running program finds it by this name, and puts its table there.
+inline constexpr const char* observer_place_symbol = "by_observer_2";
+
 /// The recorder's table, or nullptr if no recorder was loaded at the first call. The first call searches the loaded
 /// objects, which takes microseconds; later ones are a load.
 const Observer* observer();

@@ -57,6 +57,8 @@ class PlanFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     program: str = ""
     allocator: str = ""
     notes: list[str] = []
+    unseen: list[str] = []
+    """What the recorder could not see, a sentence each, without its stop."""
     cut_at_end: bool = False
     stacks: bool | None = None
     phases: list[PhaseMark] = []

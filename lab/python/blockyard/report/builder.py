@@ -319,6 +319,8 @@ def _notes(results: Results) -> list[str]:
             "are there): these figures will change; "
             f"'blockyard replay --resume -o {results.directory}' goes on"
         )
+    unseen = [(section.journal, sentence) for section in results.sections for sentence in section.facts.unseen]
+    found += [f"{journal}: {sentence}" for journal, sentence in dict.fromkeys(unseen)]
     return found + list(results.machine.warnings)
 
 

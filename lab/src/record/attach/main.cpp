@@ -118,11 +118,9 @@ void call(const Target& target, const std::function<std::uint64_t(const Code&)>&
         if (!stop.is_stopped()) continue;
         std::string refusal = code->refusal(stop);
         if (refusal.empty()) {
-          during = mask_during_call(target.signals("SigBlk", thread));
-          if (!stop.call(address, text, second, code->return_from_signal())) {
-            during = 0;
-            refusal = "its stack has no room";
-          }
+          const std::uint64_t mask = mask_during_call(target.signals("SigBlk", thread));
+          refusal = stop.call(address, text, second, code->return_from_signal());
+          if (refusal.empty()) during = mask;
         }
         if (!refusal.empty()) why = refusal;
       }

@@ -191,9 +191,9 @@ std::vector<std::byte> Stop::extended_registers() const {
   return area;
 }
 
-bool Stop::call(std::uint64_t function, const std::string& text, std::uint64_t second,
-                std::uint64_t return_from_signal) {
-  if (!is_idle_in_rseq()) return false;
+std::string Stop::call(std::uint64_t function, const std::string& text, std::uint64_t second,
+                       std::uint64_t return_from_signal) {
+  if (!is_idle_in_rseq()) return "it is inside a restartable sequence";
   user_regs_struct back = registers_;
   if (static_cast<long>(back.orig_rax) >= 0) {
     const auto result = static_cast<long>(back.rax);
@@ -208,7 +208,8 @@ bool Stop::call(std::uint64_t function, const std::string& text, std::uint64_t s
   }
   const std::vector<std::byte> extended = extended_registers();
   std::uint64_t mask = 0;
-  if (extended.empty() || ptrace(PTRACE_GETSIGMASK, thread_, sizeof mask, &mask) != 0) return false;
+  if (extended.empty() || ptrace(PTRACE_GETSIGMASK, thread_, sizeof mask, &mask) != 0)
+    return "its registers can't be read";
 
   // From above: the text, the extended registers, the frame, the address to return to.
   const std::uint64_t text_at = (back.rsp - red_zone_bytes - (text.size() + 1)) & ~std::uint64_t{63};
@@ -220,7 +221,7 @@ bool Stop::call(std::uint64_t function, const std::string& text, std::uint64_t s
     if (stack < mapping.begin || stack >= mapping.end || !mapping.is_writable) continue;
     has_room = mapping.path == "[stack]" || stack - mapping.begin >= call_bytes;
   }
-  if (!has_room) return false;
+  if (!has_room) return "its stack has no room";
 
   ucontext_t frame{};
   constexpr unsigned long has_extended = 1;  // UC_FP_XSTATE
@@ -252,7 +253,7 @@ bool Stop::call(std::uint64_t function, const std::string& text, std::uint64_t s
   if (!target_.write(text_at, text.c_str(), text.size() + 1) ||
       !target_.write(extended_at, extended.data(), extended.size()) || !target_.write(frame_at, &frame, sizeof frame) ||
       !target_.write(stack, &return_from_signal, sizeof return_from_signal))
-    return false;
+    return "its stack can't be written";
 
   user_regs_struct there = back;
   there.rip = function;
@@ -263,10 +264,11 @@ bool Stop::call(std::uint64_t function, const std::string& text, std::uint64_t s
   there.orig_rax = ~0ull;
   there.eflags &= ~0x500ull;  // no direction, no trap
   std::uint64_t during = mask_during_call(mask);
-  if (ptrace(PTRACE_SETSIGMASK, thread_, sizeof during, &during) != 0) return false;
-  if (ptrace(PTRACE_SETREGS, thread_, nullptr, &there) == 0) return true;
+  constexpr const char* refused = "its registers can't be written";
+  if (ptrace(PTRACE_SETSIGMASK, thread_, sizeof during, &during) != 0) return refused;
+  if (ptrace(PTRACE_SETREGS, thread_, nullptr, &there) == 0) return "";
   ptrace(PTRACE_SETSIGMASK, thread_, sizeof mask, &mask);
-  return false;
+  return refused;
 }
 
 }  // namespace blockyard::record::attach

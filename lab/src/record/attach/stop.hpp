@@ -31,8 +31,9 @@ class Stop {
   /// zone. When the function returns, the kernel gives the thread back every register and its signal mask, by the
   /// mechanism with which it returns from a signal handler: `return_from_signal` is the address of that system call in
   /// libc. A system call that was interrupted is begun anew. So nothing is left to do for this process, which may end
-  /// meanwhile. `text` goes to the stack; its address is the first argument. False where there is no room.
-  bool call(std::uint64_t function, const std::string& text, std::uint64_t second, std::uint64_t return_from_signal);
+  /// meanwhile. `text` goes to the stack; its address is the first argument. Returns why that can't be, or "".
+  std::string call(std::uint64_t function, const std::string& text, std::uint64_t second,
+                   std::uint64_t return_from_signal);
 
  private:
   bool is_idle_in_rseq() const;

@@ -102,6 +102,7 @@ void print_facts(const PlanFacts& facts, const Planner& planner, const journal::
       {"program", source.header().program},
       {"allocator", source.header().allocator},
       {"notes", source.notes()},
+      {"unseen", source.header().unseen},
       {"cut_at_end", source.header().cut_at_end},
       {"stacks", !source.stacks().empty()},
       {"phases", phases_json(planner, source.header())},

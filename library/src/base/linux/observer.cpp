@@ -8,24 +8,31 @@
 
 #include <dlfcn.h>
 
+#include "blockyard/detail/visibility.h"
+
+extern "C" {
+extern BY_API std::atomic<const blockyard::base::Observer*> by_observer_2;
+constinit std::atomic<const blockyard::base::Observer*> by_observer_2{nullptr};  // observer_place_symbol
+}
+
 namespace blockyard::base {
 namespace {
 
+static_assert(observer_version == 2, "it stands in the name of by_observer_2");
 constexpr Observer nobody{};
-std::atomic<const Observer*> known{nullptr};
 
 const Observer* find_observer() {
   const auto find = reinterpret_cast<FindObserver>(dlsym(RTLD_DEFAULT, observer_symbol));
   const Observer* found = find != nullptr ? find() : nullptr;
   if (found == nullptr || found->version != observer_version) found = &nobody;
-  known.store(found, std::memory_order_release);
-  return found;
+  const Observer* none = nullptr;  // it may have come meanwhile
+  return by_observer_2.compare_exchange_strong(none, found, std::memory_order_acq_rel) ? found : none;
 }
 
 }  // namespace
 
 const Observer* observer() {
-  const Observer* found = known.load(std::memory_order_acquire);
+  const Observer* found = by_observer_2.load(std::memory_order_acquire);
   if (__builtin_expect(found == nullptr, 0)) found = find_observer();
   return found != &nobody ? found : nullptr;
 }
