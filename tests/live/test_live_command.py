@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import pty
+import re
 import select
 import signal
 import socket
@@ -137,6 +138,10 @@ def test_a_browser_of_this_machine_gets_the_same_view(tmp_path):
                 except aiohttp.ClientConnectorError:  # it does not listen yet
                     assert server.poll() is None, server.stderr.read()
                     await asyncio.sleep(0.1)
+            async with session.get(f"http://127.0.0.1:{port}/") as answer:
+                page = await answer.text()
+            for url in re.findall(r"""(?:src|href|url|URL|data-[a-z-]*url)(?:=|\()["']([^"']+)""", page):
+                assert url.split("/")[2] == f"127.0.0.1:{port}", url
             seen = b""
             while b"the journal is complete" not in seen:
                 message = await web.receive()

@@ -2,11 +2,13 @@
 
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 
 import click
 
+import blockyard.live
 from blockyard.errors import UserError
 from blockyard.live.follower import Watch
 from blockyard.live.recorder import Recorder
@@ -91,6 +93,10 @@ def command(
     if journal.exists():
         raise UserError(f"{journal} exists already; name another file with -o")
     recorder = Recorder([*options, *target], holds_output=not (as_json or browser))
+    if pid is not None and as_json:
+        # What ends the recording ends the lines: the last one is about all of it.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: recorder.interrupt())
     if recorder.has_begun(journal):
         _show(journal, recorder, fps, as_json, browser, port)
         if pid is not None:
@@ -120,7 +126,13 @@ def _show(journal: Path, recorder: Recorder | None, fps: float, as_json: bool, b
         from textual_serve.server import Server
 
         served = [sys.executable, "-P", "-m", "blockyard", "live", "--fps", f"{fps:g}", journal.absolute()]
-        Server(shlex.join(map(os.fspath, served)), host="127.0.0.1", port=port, title=f"{journal.name}").serve()
+        Server(
+            shlex.join(map(os.fspath, served)),
+            host="127.0.0.1",
+            port=port,
+            title=journal.name,
+            templates_path=Path(blockyard.live.__file__).with_name("templates"),
+        ).serve()
         return
     watch = Watch(journal, fps, stay=not as_json, recorder=recorder)
     if not as_json:
