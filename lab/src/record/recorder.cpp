@@ -253,7 +253,7 @@ void name_allocator(Hello& hello) {
 
 // Attaches over `connection`. The caller holds the lock of the state that `process` points to.
 bool attach_over(int connection, bool engine_only) {
-  // Before any allocator's calls are changed: what is not recorded, or is loaded into a running program, stays as it is.
+  // Before any allocator's calls are changed: a program that is not recorded, or runs already, stays as it is.
   if (connection < 0) return false;
   Hello hello;
   hello.pid = getpid();
