@@ -49,7 +49,7 @@ soak: ## long random work, for hours
 	@scripts/run-each 'tests/*/run-soak'
 
 bench: ## ratios to peers (PARTS=heap: only that)
-	@scripts/install-packages build lab test bench
+	@scripts/install-packages build lab test bench engines
 	@scripts/setup-npm
 	@scripts/setup-venv
 	@scripts/build bench

@@ -8,6 +8,7 @@ _PARTS = {
     "heap": ("`make bench PARTS=heap`", "heap.md"),
     "container": ("`make bench PARTS=container`", "containers.md"),
     "lifetime": ("`make bench PARTS=lifetime`", "lifetimes.md"),
+    "engines": ("`make bench PARTS=engines`", "engines.md"),
     "fidelity": ("`make bench-fidelity`", "fidelity.md"),
 }
 _LAB = ("record", "live", "unwind", "journal", "replay", "stream", "report", "page", "stressor", "stressor-awake")

@@ -14,6 +14,7 @@ import common
 import data as files
 import page_choosing
 import page_containers
+import page_engines
 import page_fidelity
 import page_heap
 import page_index
@@ -68,6 +69,8 @@ def pages(data: Data, images: Path) -> dict[str, list[str]]:
     }
     if "container" in data.documents:
         made["containers.md"] = page_containers.write(data)
+    if "engines" in data.documents:
+        made["engines.md"] = page_engines.write(data)
     if "fidelity" in data.documents:
         made["fidelity.md"] = page_fidelity.write(data, targets["fidelity"])
     if "lifetime" in data.documents:
