@@ -6,7 +6,7 @@
 
 namespace blockyard::journal {
 
-namespace {
+namespace counting {
 
 struct Live {
   std::uint64_t size;
@@ -23,9 +23,9 @@ class FrameCounter {
       if (event.thread >= marked_.size()) marked_.resize(event.thread + 1);
       auto& frames = marked_[event.thread];
       if (frames.empty()) {
-        frames.push_back({0, event.time_ns, events_, bytes_});
+        frames.push_back({0, event.time_ns, events_, bytes_, allocations_});
       } else {
-        frames.push_back({frames.back().end_ns, event.time_ns, events_, bytes_});
+        frames.push_back({frames.back().end_ns, event.time_ns, events_, bytes_, allocations_});
       }
       return;
     }
@@ -33,11 +33,13 @@ class FrameCounter {
     const std::uint64_t weight = event.kind == Kind::phase_mark ? 0 : event.kind == Kind::reallocate ? 2 : 1;
     events_ += weight;
     bytes_ += bytes;
+    allocations_ += gives_block(event.kind) ? 1u : 0u;
     const std::uint64_t begin = event.time_ns - event.time_ns % default_frame_ns;
-    if (clocked_.empty() || clocked_.back().begin_ns != begin)
-      clocked_.push_back({begin, begin + default_frame_ns, 0, 0});
-    clocked_.back().events += weight;
-    clocked_.back().bytes += bytes;
+    if (clocked_.empty() || clocked_.back().begin_ns != begin) clocked_.push_back({begin, begin + default_frame_ns});
+    FrameFacts& frame = clocked_.back();
+    frame.events += weight;
+    frame.bytes += bytes;
+    frame.allocations += gives_block(event.kind) ? 1u : 0u;
   }
 
   void conclude(Facts& facts) {
@@ -56,13 +58,15 @@ class FrameCounter {
     for (std::size_t i = facts.frames.size(); i-- > 1;) {
       facts.frames[i].events -= facts.frames[i - 1].events;
       facts.frames[i].bytes -= facts.frames[i - 1].bytes;
+      facts.frames[i].allocations -= facts.frames[i - 1].allocations;
     }
   }
 
  private:
   std::uint64_t events_ = 0;
   std::uint64_t bytes_ = 0;
-  std::vector<std::vector<FrameFacts>> marked_;  ///< by thread; events and bytes are running totals
+  std::uint64_t allocations_ = 0;
+  std::vector<std::vector<FrameFacts>> marked_;  ///< by thread; all but the times are running totals
   std::vector<FrameFacts> clocked_;
 };
 
@@ -109,9 +113,13 @@ class StackCounter {
   std::vector<std::uint64_t> events_;  ///< by site
 };
 
-class Gatherer {
+}  // namespace counting
+
+class FactsGatherer::Counts {
  public:
-  Gatherer(const std::string& path, Facts& facts) : path_(path), facts_(facts) {}
+  Counts(const std::string& path, Facts& facts) : path_(path), facts_(facts) {}
+
+  void prefetch(const Event& event) const { live_.prefetch(ended_block(event) + 1); }
 
   void add(const Event& event, bool preamble) {
     ++facts_.events;
@@ -165,7 +173,7 @@ class Gatherer {
   }
 
   void release(std::uint64_t block, const Event& event) {
-    Live gone{};
+    counting::Live gone{};
     if (!live_.take(block + 1, gone)) {
       throw Error(path_ + ", event " + std::to_string(facts_.events - 1) + ": " + freed_but_not_live(block));
     }
@@ -184,29 +192,39 @@ class Gatherer {
 
   const std::string& path_;
   Facts& facts_;
-  FlatMap<Live> live_;  ///< block + 1
+  FlatMap<counting::Live> live_;  ///< block + 1
   std::uint64_t live_bytes_ = 0;
-  FrameCounter frames_;
-  StackCounter stacks_;
+  counting::FrameCounter frames_;
+  counting::StackCounter stacks_;
   FlatMap<std::uint64_t> sizes_;  ///< size + 1 -> allocations
 };
 
-}  // namespace
+FactsGatherer::FactsGatherer(std::string path)
+    : path_(std::move(path)), counts_(std::make_unique<Counts>(path_, facts_)) {}
+FactsGatherer::~FactsGatherer() = default;
+
+void FactsGatherer::prefetch(const Event& event) const { counts_->prefetch(event); }
+void FactsGatherer::add(const Event& event, bool preamble) { counts_->add(event, preamble); }
+
+Facts FactsGatherer::conclude(const Source& source) {
+  counts_->conclude(source.stacks());
+  facts_.header = source.header();
+  facts_.threads.resize(facts_.header.threads.size());
+  facts_.form = source.form();
+  facts_.file_bytes = source.bytes_total();
+  facts_.notes.assign(source.notes().begin(), source.notes().end());
+  return std::move(facts_);
+}
 
 Facts gather_facts(const std::string& path, const Progress& progress) {
   const auto source = open(path);
-  Facts facts;
-  Gatherer gatherer(path, facts);
+  FactsGatherer gatherer(path);
+  std::uint64_t events = 0;
   const Header& header = source->header();  // a text's grows while it is read
-  for_each_event(*source, progress,
-                 [&](const Event& event) { gatherer.add(event, facts.events < header.preamble_events); });
-  gatherer.conclude(source->stacks());
-  facts.header = source->header();
-  facts.threads.resize(facts.header.threads.size());
-  facts.form = source->form();
-  facts.file_bytes = source->bytes_total();
-  facts.notes.assign(source->notes().begin(), source->notes().end());
-  return facts;
+  for_each_event(
+      *source, progress, [&](const Event& event) { gatherer.add(event, events++ < header.preamble_events); },
+      [&](const Event& event) { gatherer.prefetch(event); });
+  return gatherer.conclude(*source);
 }
 
 }  // namespace blockyard::journal

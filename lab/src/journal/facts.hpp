@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "journal/event.hpp"
 #include "journal/progress.hpp"
+#include "journal/reader.hpp"
 
 namespace blockyard::journal {
 
@@ -42,6 +44,7 @@ struct FrameFacts {
   std::uint64_t end_ns = 0;
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;  ///< asked for
+  std::uint64_t allocations = 0;
 };
 
 /// A sixtieth of a second: the frame of journals without marks.
@@ -80,6 +83,24 @@ struct Facts {
   std::vector<FrameFacts> frames;  ///< without marks, only those in which something happened
   StackFacts stacks;
   std::vector<std::string> notes;
+};
+
+/// Takes a journal's events in their order, from whoever reads them. Throws Error where a block ends that is not alive.
+class FactsGatherer {
+ public:
+  explicit FactsGatherer(std::string path);
+  ~FactsGatherer();
+  /// Some events before it is added.
+  void prefetch(const Event& event) const;
+  void add(const Event& event, bool preamble);
+  /// Once, after all events of `source`.
+  Facts conclude(const Source& source);
+
+ private:
+  class Counts;
+  std::string path_;
+  Facts facts_;
+  std::unique_ptr<Counts> counts_;
 };
 
 /// Throws Error.

@@ -6,7 +6,6 @@
 #include <regex>
 #include <tuple>
 
-#include "journal/facts.hpp"
 #include "journal/flat_map.hpp"
 #include "journal/frame_marks.hpp"
 #include "sites/shared_function.hpp"
@@ -115,6 +114,7 @@ class Adder {
     if (gives_block(event.kind)) give(event);
   }
 
+  std::uint64_t preamble() const { return preamble_; }
   /// Throws when the journal can't say who allocates.
   void require() const {
     if (!has_allocations_) throw Error(path_ + " holds no allocation");
@@ -367,16 +367,25 @@ class Passes {
   double reached_ = 0;
 };
 
-void add_all(journal::Source& source, Adder& adder, Passes& passes, bool is_last) {
+void add_all(journal::Source& source, Adder& adder, Passes& passes, bool is_last, journal::FactsGatherer* facts) {
   passes.begin();
+  std::uint64_t events = 0;
   journal::for_each_event(
       source, [&](double read) { passes.report(read, !is_last && adder.may_repeat()); },
-      [&](const Event& event) { adder.add(event); }, [&](const Event& event) { adder.prefetch(event); });
+      [&](const Event& event) {
+        adder.add(event);
+        if (facts != nullptr) facts->add(event, events++ < adder.preamble());
+      },
+      [&](const Event& event) {
+        adder.prefetch(event);
+        if (facts != nullptr) facts->prefetch(event);
+      });
 }
 
 }  // namespace
 
-Sites find_sites(const std::string& path, const Options& options, const journal::Progress& progress) {
+Sites find_sites(const std::string& path, const Options& options, const journal::Progress& progress,
+                 journal::FactsGatherer* facts) {
   const auto status = std::filesystem::status(path);
   if (exists(status) && !is_regular_file(status) && !is_directory(status)) {
     throw Error(path + " can be read only once, and sites may need two passes; save it as a file first");
@@ -395,8 +404,9 @@ Sites find_sites(const std::string& path, const Options& options, const journal:
       std::make_unique<Labels>(result.stacks(), options.show_wrappers, options.skip, options.by == By::line);
   for (std::uint32_t frame_thread = no_thread;;) {
     Adder adder(path, options, frame_thread, result);
-    add_all(again ? *again : *result.source, adder, passes, frame_thread != no_thread);
-    adder.require();
+    const bool is_first = frame_thread == no_thread;
+    add_all(again ? *again : *result.source, adder, passes, !is_first, is_first ? facts : nullptr);
+    if (facts == nullptr) adder.require();
     if (adder.most_marks() == adder.frame_thread()) {
       adder.conclude();
       return result;

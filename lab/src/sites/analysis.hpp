@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "journal/event.hpp"
+#include "journal/facts.hpp"
 #include "journal/progress.hpp"
 #include "journal/reader.hpp"
 #include "journal/stacks.hpp"
@@ -73,7 +74,9 @@ struct Sites {
 /// Reads the events once where the journal tells its stacks before them; else a pass before that collects the stacks.
 /// Frames are those of the thread that marks most of them: where another thread marks the first one, there is one pass
 /// more. Memory grows with the live blocks, the stacks and the sites. Throws journal::Error; without stacks (or, by
-/// tag, without tags) it says how to get them.
-Sites find_sites(const std::string& path, const Options& options, const journal::Progress& progress);
+/// tag, without tags) it says how to get them. `facts` takes the events by the way; a journal without stacks then has
+/// no sites.
+Sites find_sites(const std::string& path, const Options& options, const journal::Progress& progress,
+                 journal::FactsGatherer* facts = nullptr);
 
 }  // namespace blockyard::sites

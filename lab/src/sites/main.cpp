@@ -59,6 +59,27 @@ void run_list(const Arguments& arguments) {
   command::print(journal::json_text(sites::sites_json(found, arguments.options.by, arguments.listing)));
 }
 
+// In one pass, for those who read thousands of journals.
+void print_all(const Arguments& arguments) {
+  journal::FactsGatherer gatherer(arguments.path);
+  const sites::Sites found = sites::find_sites(arguments.path, arguments.options, {}, &gatherer);
+  const journal::Facts facts = gatherer.conclude(*found.source);
+  journal::Json frames = {{"begin_ns", journal::Json::array()},
+                          {"end_ns", journal::Json::array()},
+                          {"events", journal::Json::array()},
+                          {"allocations", journal::Json::array()}};
+  // A frame lies between two marks.
+  for (std::size_t i = 1; facts.marked_frames && i < facts.frames.size(); ++i) {
+    frames["begin_ns"].push_back(facts.frames[i].begin_ns);
+    frames["end_ns"].push_back(facts.frames[i].end_ns);
+    frames["events"].push_back(facts.frames[i].events);
+    frames["allocations"].push_back(facts.frames[i].allocations);
+  }
+  const journal::Json listing = sites::sites_json(found, arguments.options.by, {});
+  command::print("{\"info\": " + journal::facts_json(facts) + ", \"frames\": " + journal::json_text(frames, -1) +
+                 ", \"listing\": " + journal::json_text(listing, -1) + "}");
+}
+
 void write_events(const Arguments& arguments) {
   const sites::Stretch stretch{arguments.options.from_ns, arguments.options.to_ns};
   const journal::Json facts = {
@@ -77,6 +98,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Arguments arguments;
   CLI::App* list = app.add_subcommand("list", "print sites as JSON");
+  CLI::App* all = app.add_subcommand("all", "print the journal's facts, its frames and all its sites as JSON");
   CLI::App* write = app.add_subcommand("export", "write a form that other tools read");
   CLI::App* events = app.add_subcommand("events", "write the call stack of each event, for reports");
   CLI::App* speakers = app.add_subcommand("speakers", "print which label speaks for each stack of what 'events' wrote");
@@ -105,6 +127,7 @@ int main(int argc, char** argv) {
   list->add_option("--limit", arguments.listing.limit, "at most so many sites; 0 is all");
   list->add_option("--match", arguments.listing.match, "a regular expression for function, file, module or tag");
   speakers->add_option("file", arguments.path)->required();
+  all->add_option("journal", arguments.path)->required();
   for (CLI::App* command : {list, speakers}) {
     command->add_option("--skip", arguments.options.skip, "functions that this regex matches don't stand for a stack");
   }
@@ -124,6 +147,7 @@ int main(int argc, char** argv) {
   return command::run(app, argc, argv, [&] {
     const CLI::App* chosen = app.get_subcommands().front();
     if (speakers->parsed()) return print_speakers(arguments);
+    if (all->parsed()) return print_all(arguments);
     if (given(chosen, "--from")) arguments.options.from_ns = command::nanoseconds(arguments.from_s, "--from");
     if (given(chosen, "--to")) arguments.options.to_ns = command::nanoseconds(arguments.to_s, "--to");
     if (write->parsed()) run_export(arguments);

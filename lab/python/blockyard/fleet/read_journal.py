@@ -1,8 +1,5 @@
 """One journal as rows of the fleet's tables, out of what the native programs say of it."""
 
-import json
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +7,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from blockyard import native, sites_tool
+from blockyard import journal_tool, native, sites_tool
 
 SCHEMAS = {
     "journals": pa.schema(
@@ -74,78 +71,75 @@ SCHEMAS = {
 Tables = dict[str, pa.Table]
 
 
+class _Frames(msgspec.Struct):
+    """Columns. A frame lies between two marks of the thread that marks most, and has the events of all threads."""
+
+    begin_ns: list[int]
+    end_ns: list[int]
+    events: list[int]
+    allocations: list[int]
+
+
+class _All(msgspec.Struct):
+    """Of one pass over the journal."""
+
+    info: journal_tool.Facts
+    frames: _Frames
+    listing: sites_tool.Listing
+
+
 def read(path: Path, digest: str) -> Tables:
     """Raises UserError for a journal that can't be read. Called by several threads at once."""
-    facts = json.loads(native.call("blockyard-journal", ["info", path, "--json"]))
+    found = native.decoded("blockyard-sites", native.call("blockyard-sites", ["all", path]), _All)
+    facts, frames = found.info, found.frames
     status = path.stat()
     about = {
         "path": str(path.absolute()),
         "file_bytes": status.st_size,
         "modified_ns": status.st_mtime_ns,
-        "program": facts["program"],
-        "hardware": facts["machine"],
-        "started_at": facts["started_at"],
-        "paced": facts["paced"],
-        "duration_s": facts["duration_ns"] / 1e9 if facts["paced"] else None,
-        "events": facts["events"],
-        "allocations": facts["allocations"],
-        "frees": facts["frees"],
-        "remote_frees": facts["remote_frees"],
-        "bytes": facts["total_bytes"],
-        "peak_bytes": facts["max_live_bytes"],
-        "peak_blocks": facts["max_live_blocks"],
-        "end_bytes": facts["live_at_end"]["bytes"],
-        "end_blocks": facts["live_at_end"]["blocks"],
-        "cut_at_end": facts["cut_at_end"],
-        "has_stacks": facts["stacks"]["events"] > 0,
-        "frames": facts["frames"]["count"] if facts["frames"]["marked"] else 0,
-        "notes": "; ".join(facts["notes"]),
+        "program": facts.program,
+        "hardware": facts.machine,
+        "started_at": facts.started_at,
+        "paced": facts.paced,
+        "duration_s": facts.duration_ns / 1e9 if facts.paced else None,
+        "events": facts.events,
+        "allocations": facts.allocations,
+        "frees": facts.frees,
+        "remote_frees": facts.remote_frees,
+        "bytes": facts.total_bytes,
+        "peak_bytes": facts.max_live_bytes,
+        "peak_blocks": facts.max_live_blocks,
+        "end_bytes": facts.live_at_end.bytes,
+        "end_blocks": facts.live_at_end.blocks,
+        "cut_at_end": facts.cut_at_end,
+        "has_stacks": facts.stacks.events > 0,
+        "frames": facts.frames.count if facts.frames.marked else 0,
+        "notes": "; ".join(facts.notes),
     }
+    sites = [msgspec.structs.asdict(site) | {"function": site.function or ""} for site in found.listing.sites]
     sizes = [
-        {"from_bytes": one["from"], "below_bytes": one["below"], "blocks": one["blocks"], "bytes": one["bytes"]}
-        for one in facts["sizes"]["histogram"]
+        {"from_bytes": one.first, "below_bytes": one.below, "blocks": one.blocks, "bytes": one.bytes}
+        for one in facts.sizes.histogram
     ]
-    lifetimes = [{"below_ns": one["below_ns"], "blocks": one["blocks"]} for one in facts["lifetimes"]]
-    frames = _frames(path) if about["frames"] and facts["paced"] else {}
+    lifetimes = [{"below_ns": one.below_ns, "blocks": one.blocks} for one in facts.lifetimes]
+    count = len(frames.begin_ns) if facts.paced else 0
+    begins = np.array(frames.begin_ns[:count], np.int64)
+    columns = {
+        "journal": pa.array([digest] * count, pa.string()),
+        "frame": np.arange(count),
+        "start_ns": begins,
+        "length_ns": np.array(frames.end_ns[:count], np.int64) - begins,
+        "events": frames.events[:count],
+        "allocations": frames.allocations[:count],
+    }
     return {
         "journals": _table("journals", digest, [about]),
-        "sites": _table("sites", digest, list(_sites(path)) if about["has_stacks"] else []),
-        "frames": pa.table({"journal": pa.array([digest] * len(frames["frame"])), **frames}, SCHEMAS["frames"])
-        if frames
-        else SCHEMAS["frames"].empty_table(),
+        "sites": _table("sites", digest, sites if about["has_stacks"] else []),
+        "frames": pa.table(columns, SCHEMAS["frames"]),
         "sizes": _table("sizes", digest, sizes),
-        "lifetimes": _table("lifetimes", digest, lifetimes if facts["paced"] else []),
+        "lifetimes": _table("lifetimes", digest, lifetimes if facts.paced else []),
     }
 
 
 def _table(name: str, digest: str, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([{"journal": digest, **row} for row in rows], SCHEMAS[name])
-
-
-def _sites(path: Path) -> Iterator[dict[str, Any]]:
-    text = native.call("blockyard-sites", ["list", path, "--limit", "0"])
-    for site in msgspec.json.decode(text, type=sites_tool.Listing).sites:
-        row = msgspec.structs.asdict(site)
-        yield {**row, "function": site.function or ""}
-
-
-def _frames(path: Path) -> dict[str, np.ndarray]:
-    """Frames lie between two marks of the thread that marks most, and have the events of all threads."""
-    with tempfile.TemporaryDirectory(prefix="blockyard-") as folder:
-        native.call("blockyard-replay", ["plan", path, "-o", Path(folder) / "plan", "--events-dir", folder])
-        pairs = np.load(Path(folder) / "pairs.npy")
-        marks = np.load(Path(folder) / "frames.npy")
-    # What is paired with a later event, or with none, gives a block; a mark is paired with none, too.
-    gives = pairs > np.arange(len(pairs))
-    gives[marks["event"]] = False
-    own = marks[marks["thread"] == np.bincount(marks["thread"]).argmax()]
-    given = np.concatenate([[0], np.cumsum(gives)])[own["event"]]
-    other_marks = np.searchsorted(marks["event"], own["event"])
-    times = own["time"].astype(np.int64)
-    return {
-        "frame": np.arange(len(own) - 1),
-        "start_ns": times[:-1],
-        "length_ns": np.diff(times),
-        "events": np.diff(own["event"].astype(np.int64)) - np.diff(other_marks),
-        "allocations": np.diff(given),
-    }
