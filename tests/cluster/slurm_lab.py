@@ -139,7 +139,7 @@ class Slurm:
 
     def kill_node(self, node: str) -> None:
         """As a machine that loses power, and the controller that has noticed."""
-        jobs = self._on(node)
+        jobs = self.processes_on(node)
         self._kill(node)
         for pid in jobs:
             with contextlib.suppress(ProcessLookupError):
@@ -159,7 +159,7 @@ class Slurm:
         self._running[name].kill()
         self._running[name].wait()
 
-    def _on(self, node: str) -> list[int]:
+    def processes_on(self, node: str) -> list[int]:
         """Processes of jobs on the node, which Slurm told its name and our configuration, and what they started."""
         wanted = {f"SLURMD_NODENAME={node}".encode(), f"SLURM_CONF={self.conf}".encode()}
         parents, found = {}, set()
@@ -191,6 +191,6 @@ class Slurm:
                     process.kill()
                     process.wait()
         for node in NODES:
-            for pid in self._on(node):
+            for pid in self.processes_on(node):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from campaign_lab import Lab
-from slurm_lab import Slurm, wait_for
+from slurm_lab import NODES, Slurm, wait_for
+
+from blockyard.campaign.slurm import Job
 
 pytestmark = pytest.mark.slow
 
@@ -116,6 +118,8 @@ def test_a_cancelled_campaign_says_so_and_is_resumed(cluster: Cluster) -> None:
     cluster.submit(3)
     wait_for(cluster.hanging, "a run hangs")
     (name,) = set(cluster.slurm.run("squeue", "-h", "-o", "%j").stdout.split())
+    pids = [pid for node in NODES for pid in cluster.slurm.processes_on(node)]
+    assert any(b"SLURM_HINT=nomultithread" in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") for pid in pids)
     cluster.slurm.run("scancel", f"--name={name}")
     wait_for(lambda: not cluster.status()["queued"], "all is cancelled")
     done = cluster.blockyard("status", "results")
@@ -153,6 +157,11 @@ def test_where_every_node_is_busy_the_real_check_refuses_them_all(cluster: Clust
         busy.wait()
     assert done.returncode == 1
     assert "n1 refused: busy" in done.stdout and "n2 refused: busy" in done.stdout and not cluster.lab.calls()
+
+
+@pytest.mark.parametrize("state, queued", [("PENDING", True), ("COMPLETING", True), ("PREEMPTED", False)])
+def test_a_shard_is_submitted_again_by_resume_only_once_slurm_has_ended_it(state: str, queued: bool) -> None:
+    assert Job(1, 0, state, "None", "n1").is_queued == queued
 
 
 def test_what_is_no_cluster_is_refused(lab: Lab) -> None:

@@ -123,6 +123,9 @@ def submit(cluster: Cluster, shards: Sequence[int], without: Sequence[str] = ())
     arrays = []
     for part in [shards[begin : begin + most] for begin in range(0, len(shards), most)]:
         given = [f"--array=0-{len(part) - 1}", "--exclusive"]
+        # One thread a core: what the replay binds to two cores does not share one.
+        if not {"SBATCH_HINT", "SBATCH_THREADS_PER_CORE"} & set(os.environ):
+            given.append("--hint=nomultithread")
         if without:
             given.append(f"--exclude={','.join(without)}")
         # Which share an element is stands in a file of its own, for any set of shares.

@@ -74,11 +74,10 @@ def _join(
     ):
         (partial / LOCK).touch()
         for share in shares:
-            for facts in (file for file in (share / RUNS).glob("*/*") if file.is_file()):
-                _link(facts, partial / facts.relative_to(share))
+            for journal in filter(Path.is_dir, (share / RUNS).glob("*")):
+                _link_files(journal, partial / RUNS / journal.name)
         for run, share in found.items():
-            for file in Folder(share).run(run).iterdir():
-                _link(file, partial / file.relative_to(share))
+            _link_files(Folder(share).run(run), Folder(partial).run(run))
         runs = Counter(found.values())
         parts = [
             Part(one.shard or "whole", runs[share], facts)
@@ -90,12 +89,16 @@ def _join(
             output.rmdir()  # refuses a folder that something was put into meanwhile
 
 
-def _link(source: Path, target: Path) -> None:
-    """A second name for the same file if the file system can (samples are large and never change), else a copy."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists():
-        return
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
+def _link_files(source: Path, target: Path) -> None:
+    """Second names for a folder's files if the file system can (samples are large and never change), else copies. Those
+    that are there already stay."""
+    target.mkdir(parents=True, exist_ok=True)
+    for file in os.scandir(source):
+        if not file.is_file():
+            continue
+        try:
+            os.link(file.path, target / file.name)
+        except FileExistsError:
+            continue
+        except OSError:
+            shutil.copy2(file.path, target / file.name)

@@ -10,7 +10,10 @@ from pathlib import Path
 
 from blockyard.errors import UserError
 
-_ENDED = ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT")
+_ENDED = {
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
+    *("NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
+}
 _ANSWERS_S = 60.0
 
 
@@ -54,8 +57,8 @@ def most_elements() -> int:
 
 
 def submit(script: str, name: str, log: Path, partition: str | None, more: Sequence[str]) -> int:
-    """The id of the new job, which takes a whole machine. What this process has in `SBATCH_CONSTRAINT`,
-    `SBATCH_TIMELIMIT` and their like holds, as for every sbatch."""
+    """The id of the new job. What this process has in `SBATCH_CONSTRAINT`, `SBATCH_TIMELIMIT` and their like holds, as
+    for every sbatch."""
     given = ["--parsable", "--nodes=1", "--requeue", "--open-mode=append", f"--job-name={name}", f"--output={log}"]
     if partition:
         given.append(f"--partition={partition}")
