@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from blockyard import files
 from blockyard.errors import UserError
 from blockyard.trial import run
@@ -88,12 +90,10 @@ def resume(folder: Path, runs: int | None, tell: Tell) -> Outcome:
 
 def read(folder: Path) -> Trial:
     try:
-        fields = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        contenders = [Contender(**one) for one in fields.pop("contenders")]
-        return Trial(**{**fields, "contenders": contenders, "how": How(**fields["how"])})
+        return msgspec.json.decode((folder / FILE).read_bytes(), type=Trial)
     except FileNotFoundError:
         raise UserError(f"there is no trial in {folder}") from None
-    except (ValueError, KeyError, TypeError):
+    except msgspec.DecodeError:
         raise UserError(f"{folder / FILE} can't be read: it is not what 'blockyard trial' wrote") from None
 
 

@@ -13,8 +13,9 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO
 
+import msgspec
 import numpy as np
 
 from blockyard import files, native, preload
@@ -24,6 +25,18 @@ from blockyard.trial.contenders import Contender
 _MARK = np.dtype([("at_ns", "<u8"), ("cpu_ns", "<u8"), ("thread", "<u4"), ("automatic", "<u4")])
 """What libblockyard-frames.so writes (lab/src/trial/frame_times.cpp)."""
 _PATIENCE_S = 2.0
+
+
+class _Took(msgspec.Struct, frozen=True):
+    """What blockyard-launch reports of the program."""
+
+    pid: int
+    code: int
+    signal: int
+    elapsed_s: float
+    cpu_s: float
+    peak_bytes: int
+    faults: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,8 @@ def run(one: Contender, arguments: Sequence[str], how: How) -> Run:
             _end(process)
         if process.returncode != 0:
             return Run(failed=_last_line(errors) or "it can't be started")
-        return _read(one, json.loads(report.read_text()), folder, output, errors)
+        took = native.decoded("blockyard-launch", report.read_text(), _Took)
+        return _read(took, folder, output, errors)
 
 
 def _preloads(one: Contender, how: How, folder: Path) -> dict[str, str]:
@@ -134,21 +148,17 @@ def _group_lives(group: int) -> bool:
     return False
 
 
-def _read(one: Contender, facts: dict[str, Any], folder: Path, output: Any, errors: Any) -> Run:
-    if facts["signal"] or facts["code"]:
-        how = (
-            f"{native.signal_name(facts['signal'])} ended it"
-            if facts["signal"]
-            else f"it ended with exit code {facts['code']}"
-        )
+def _read(took: _Took, folder: Path, output: IO[bytes], errors: IO[bytes]) -> Run:
+    if took.signal or took.code:
+        how = f"{native.signal_name(took.signal)} ended it" if took.signal else f"it ended with exit code {took.code}"
         line = _last_line(errors)
         return Run(failed=f"{how} ({line})" if line else how)
     output.seek(0)
     found = Run(
-        elapsed_s=facts["elapsed_s"],
-        cpu_s=facts["cpu_s"],
-        peak_bytes=facts["peak_bytes"],
-        faults=facts["faults"],
+        elapsed_s=took.elapsed_s,
+        cpu_s=took.cpu_s,
+        peak_bytes=took.peak_bytes,
+        faults=took.faults,
         output=hashlib.file_digest(output, "sha256").hexdigest(),
     )
     marked = {path: _marks(path) for path in folder.iterdir() if path.name.partition("-")[0].isdecimal()}
@@ -158,7 +168,7 @@ def _read(one: Contender, facts: dict[str, Any], folder: Path, output: Any, erro
     marks = marked[path]
     if len(marks) < 2:
         return found
-    if int(path.name.partition("-")[0]) != facts["pid"]:
+    if int(path.name.partition("-")[0]) != took.pid:
         found.child = path.name.partition(".")[2]
     found.frames_ns = np.diff(marks["at_ns"].astype(np.int64))
     found.frames_cpu_ns = np.diff(marks["cpu_ns"].astype(np.int64))
@@ -178,7 +188,7 @@ def _marks(path: Path) -> np.ndarray:
     return marks[marks["thread"] == threads[counts.argmax()]]
 
 
-def _last_line(errors: Any) -> str:
+def _last_line(errors: IO[bytes]) -> str:
     errors.seek(max(errors.seek(0, os.SEEK_END) - 4096, 0))
     lines = [line.strip() for line in errors.read().decode(errors="replace").splitlines() if line.strip()]
     return lines[-1].removeprefix("blockyard: ") if lines else ""
