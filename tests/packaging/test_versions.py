@@ -16,6 +16,7 @@ PLACES = {
     "dotnet/projects/Directory.Build.props": r"<Version>([\d.]+)</Version>",
     "dotnet/com.blockyard/package.json": r'"version": "([\d.]+)"',
     "dotnet/com.blockyard/CHANGELOG.md": r"(?m)^## ([\d.]+)",
+    "integrations/rust/Cargo.toml": r'(?m)^version = "([\d.]+)"',
     "lab/python/blockyard/__init__.py": r'__version__ = "([\d.]+)"',
     "packaging/conan/conanfile.py": r'(?m)^    version = "([\d.]+)"',
     "packaging/debian/changelog": r"^blockyard \(([\d.]+)\)",
