@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from the_command import blockyard
+from the_command import blockyard, success
 
 from blockyard import allocators
 from blockyard.errors import UserError
@@ -80,7 +80,7 @@ def test_an_allocator_whose_library_is_absent_is_missing_with_reason_and_package
         '[jemalloc]\ntitle = "jemalloc"\nadapter = "blockyard-adapter-jemalloc.so"\n'
         'library = [{ path = "libnowhere.so.9", from = "Debian", package = "libnowhere9" }]\n'
     )
-    monkeypatch.setattr(allocators, "_registry", lambda: registry)
+    monkeypatch.setattr(allocators.native, "data", lambda *_: registry)
     [choice] = allocators.resolve("jemalloc")
     assert choice.missing is not None
     assert "libnowhere.so.9" in choice.missing and "libnowhere9" in choice.missing
@@ -94,7 +94,7 @@ def test_a_fallback_library_is_used_and_named(tmp_path: Path, monkeypatch: pytes
         '  { path = "python:nowhere/libnowhere.so", from = "PyPI", package = "nowhere==1.0" },\n'
         '  { path = "libc.so.6", from = "Debian", package = "libc6" },\n]\n'
     )
-    monkeypatch.setattr(allocators, "_registry", lambda: registry)
+    monkeypatch.setattr(allocators.native, "data", lambda *_: registry)
     [choice] = allocators.resolve("null")
     assert choice.missing is None
     assert choice.origin == "Debian libc6"
@@ -109,7 +109,7 @@ def test_a_library_that_was_not_built_is_missing_with_what_the_build_said(
         '[null]\ntitle = "null"\nadapter = "blockyard-adapter-null.so"\n'
         'library = [{ path = "built:libnull-crate.so", from = "crate", package = "null-sys" }]\n'
     )
-    monkeypatch.setattr(allocators, "_registry", lambda: registry)
+    monkeypatch.setattr(allocators.native, "data", lambda *_: registry)
     build = tmp_path / "lab" / "adapters"
     build.mkdir(parents=True)
     (build / "libnull-crate.so.missing").write_text("it takes minutes to compile\n")
@@ -132,16 +132,14 @@ def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(
 
 
 def test_the_listing_fits_eighty_columns_and_names_every_allocator() -> None:
-    done = blockyard("allocators")
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("allocators"))
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     for name in allocators.load():
         assert f"\n{name} " in f"\n{done.stdout}"
 
 
 def test_the_listing_as_json_says_what_is_available_and_why_the_rest_is_not() -> None:
-    done = blockyard("allocators", "--json")
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("allocators", "--json"))
     entries = {entry["name"]: entry for entry in json.loads(done.stdout)}
     assert set(entries) == {choice.name for choice in allocators.resolve("all")}
     for entry in entries.values():

@@ -38,13 +38,12 @@ _STATIC_TLS = "glibc.rtld.optional_static_tls=20000"
 _PROBE_SECONDS = 60
 
 
-@dataclasses.dataclass(frozen=True)
-class Library:
+class Library(msgspec.Struct, frozen=True, rename={"origin": "from"}):
     """One place where an allocator's shared object may lie."""
 
     path: str
-    origin: str
-    package: str
+    origin: str = ""
+    package: str = ""
 
     @property
     def absent(self) -> str:
@@ -53,21 +52,22 @@ class Library:
         return f"{self.package} is not installed" if built == self.path else _not_built(built)
 
 
-@dataclasses.dataclass(frozen=True)
-class Allocator:
+class Allocator(
+    msgspec.Struct, frozen=True, rename={"libraries": "library", "origin": "from", "version_from": "version"}
+):
     """One entry of allocators.toml. `prefaulted` has the settings of that variant beside the others, with its notes, or
     says why there is none (`absent`)."""
 
     name: str
     title: str
     adapter: str
-    libraries: tuple[Library, ...]
-    origin: str
-    version_from: str | None
-    notes: str
-    environment: Mapping[str, str]
-    options: str
-    prefaulted: Mapping[str, Any]
+    libraries: tuple[Library, ...] = ()
+    origin: str = ""
+    version_from: str | None = None
+    notes: str = ""
+    environment: dict[str, str] = {}
+    options: str = ""
+    prefaulted: dict[str, Any] = {}
 
     @property
     def absent(self) -> str | None:
@@ -135,7 +135,7 @@ class Choice:
 
 def load() -> dict[str, Allocator]:
     """Every allocator of allocators.toml, in its order."""
-    return dict(_load(_registry()))
+    return dict(_load(native.data("allocators.toml", "adapters")))
 
 
 def of_library(file_name: str) -> str | None:
@@ -167,33 +167,11 @@ def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]
         return list(workers.map(_probed, *zip(*plans.values(), strict=True)))
 
 
-def _registry() -> Path:
-    return native.data("allocators.toml", "adapters")
-
-
 @functools.cache
 def _load(registry: Path) -> dict[str, Allocator]:
     with registry.open("rb") as file:
         entries = tomllib.load(file)
-    return {name: _allocator(name, entry) for name, entry in entries.items()}
-
-
-def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
-    return Allocator(
-        name=name,
-        title=entry["title"],
-        adapter=entry["adapter"],
-        libraries=tuple(
-            Library(path=item["path"].format(machine=platform.machine()), origin=item["from"], package=item["package"])
-            for item in entry.get("library", [])
-        ),
-        origin=entry.get("from", ""),
-        version_from=entry.get("version"),
-        notes=entry.get("notes", ""),
-        environment=entry.get("environment", {}),
-        options=entry.get("options", ""),
-        prefaulted=entry.get(PREFAULTED, {}),
-    )
+    return {name: msgspec.convert({"name": name, **entry}, Allocator) for name, entry in entries.items()}
 
 
 def _words(spec: str | Sequence[str]) -> list[str]:
@@ -231,7 +209,7 @@ def _foreign(word: str, known: Mapping[str, Allocator]) -> tuple[Choice, Allocat
     path = Path(file).expanduser().absolute()
     if not path.is_file():
         raise UserError(f"there is no file {file} to take the allocator '{name}' from")
-    allocator = Allocator(name, path.name, FOREIGN_ADAPTER, (), path.name, None, "", {}, "", {})
+    allocator = Allocator(name, path.name, FOREIGN_ADAPTER, origin=path.name)
     return dataclasses.replace(allocator.choice(), foreign=path), allocator
 
 
@@ -251,7 +229,7 @@ def _probed(choice: Choice, allocator: Allocator) -> Choice:
         adapter_itself = dataclasses.replace(adapter_itself, foreign=None)
         if adapter_itself.missing is None and adapter_itself.crashed is None:
             return adapter_itself
-        wrapped = _probe(plan, allocator, Library(str(choice.foreign), choice.foreign.name, ""))
+        wrapped = _probe(plan, allocator, Library(str(choice.foreign), choice.foreign.name))
         # One that crashes as it is and exports no malloc to be wrapped was an adapter.
         return adapter_itself if wrapped.missing is not None and adapter_itself.crashed else wrapped
     if not libraries:
@@ -335,7 +313,7 @@ def _library_path(library: Library) -> str | None:
         found = native.find(library.path.removeprefix("built:"))
         return str(found) if found else None
     if not library.path.startswith("python:"):
-        return library.path
+        return library.path.format(machine=platform.machine())
     relative = library.path.removeprefix("python:")
     folders = [sysconfig.get_path("platlib"), sysconfig.get_path("purelib"), site.getusersitepackages(), *sys.path]
     for folder in folders:

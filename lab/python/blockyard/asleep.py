@@ -28,13 +28,9 @@ def become(command: list[str]) -> None:
     library = native.path("libblockyard-record.so").resolve()
     if preload.is_split(library):
         raise UserError(f"{library} can't be preloaded: its path has a space or a colon; move Blockyard elsewhere")
-    others = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []
-    environment = os.environ | {
-        "BLOCKYARD_ASLEEP": tempfile.gettempdir(),
-        "LD_PRELOAD": ":".join([str(library), *others]),
-    }
+    variables = {"BLOCKYARD_ASLEEP": tempfile.gettempdir(), "LD_PRELOAD": preload.in_front(library)}
     try:
-        os.execve(program, command, environment)
+        os.execve(program, command, os.environ | variables)
     except OSError as error:
         raise UserError(f"{command[0]} can't be started: {error.strerror}") from None
 

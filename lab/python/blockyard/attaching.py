@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from blockyard import asleep, native, recording
 from blockyard.errors import UserError
@@ -26,10 +27,10 @@ def run(request: recording.Request, pid: int) -> recording.Outcome:
     Raises UserError where nothing could be recorded."""
     recording.check_output(request)
     try:
-        program = os.pidfd_open(pid)
+        program = os.fdopen(os.pidfd_open(pid), "rb", buffering=0)
     except (OSError, OverflowError):
         raise UserError(f"there is no process {pid}") from None
-    with contextlib.closing(_Descriptor(program)), _interruptible() as interrupted, _folder(pid) as folder:
+    with program, _interruptible() as interrupted, _folder(pid) as folder:
         socket = folder.here / "socket"
         collector = recording.start_collector(request, str(socket))
         try:
@@ -43,30 +44,17 @@ def run(request: recording.Request, pid: int) -> recording.Outcome:
             else:
                 _call(pid, "--as", folder.there / _LIBRARY, "--socket", folder.there / "socket")
             length = request.length if request.signal is None else None
-            recording.say(f"recording process {pid} from now on; " + _until(length))
-            _wait(program, interrupted, None if length is None else (request.after or 0) + length + _SLACK)
+            until = "Ctrl-C ends it" if length is None else f"Ctrl-C ends it before its {length:g} s are over"
+            recording.say(f"recording process {pid} from now on; {until}")
+            seconds = None if length is None else (request.after or 0) + length + _SLACK
+            select.select([program, interrupted], [], [], seconds)
             if sleeper is not None:
                 sleeper.sleep()
             elif not _is_ready(program):
                 _detach(pid, program)
         finally:
-            collector.stdin.close()
-            line = collector.stdout.readline()
-        if not line:
-            raise UserError("the recorder's collector ended early; what it had written is readable")
-        summary = native.decoded("blockyard-collect", line, recording.Summary)
-        outcome = recording.Outcome(request, 0, recording.with_paths(summary))
-        if request.names and request.stack_depth:
-            outcome.notes += recording.name_stacks(outcome, folder.own)
-    return outcome
-
-
-@dataclass
-class _Descriptor:
-    number: int
-
-    def close(self) -> None:
-        os.close(self.number)
+            line = recording.collected(collector)
+        return recording.outcome(request, line, folder.own)
 
 
 @dataclass
@@ -137,15 +125,7 @@ def _interruptible() -> Iterator[int]:
         os.close(write_end)
 
 
-def _until(length: float | None) -> str:
-    return "Ctrl-C ends it" if length is None else f"Ctrl-C ends it before its {length:g} s are over"
-
-
-def _wait(program: int, interrupted: int, seconds: float | None) -> None:
-    select.select([program, interrupted], [], [], seconds)
-
-
-def _is_ready(descriptor: int) -> bool:
+def _is_ready(descriptor: BinaryIO | int) -> bool:
     """Of a process: it has ended. Of a pipe: a signal has come."""
     return bool(select.select([descriptor], [], [], 0)[0])
 
@@ -163,7 +143,7 @@ def _call(pid: int, *arguments: object) -> None:
         raise UserError(done.stderr.removeprefix("blockyard: ").strip() or f"attaching to process {pid} failed")
 
 
-def _detach(pid: int, program: int) -> None:
+def _detach(pid: int, program: BinaryIO) -> None:
     try:
         _call(pid, "--detach")
     except UserError as error:

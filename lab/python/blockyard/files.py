@@ -1,7 +1,8 @@
 """Writing files whole or not at all; and those that a verb exports, of which one may be standard output."""
 
+import csv
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def whole_text(path: Path, text: str) -> None:
     whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
+def whole_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> Path:
+    def fill(partial: Path) -> None:
+        with partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            writer.writerows(rows)
+
+    whole(path, fill)
+    return path
+
+
 STANDARD_OUTPUT = "-"
 
 
@@ -58,7 +70,12 @@ def refuse_same_outputs(*paths: str | None) -> None:
         )
 
 
-def export(path: str, content: str) -> bool:
+def exported(printed: bool, *forms: tuple[str | None, Callable[[], str]]) -> bool:
+    """Writes each form where it was asked for; whether any was `printed`."""
+    return any([printed, *(_export(path, render()) for path, render in forms if path is not None)])
+
+
+def _export(path: str, content: str) -> bool:
     """Whether it went to standard output."""
     if path == STANDARD_OUTPUT:
         click.echo(content, nl=False)

@@ -72,6 +72,11 @@ def is_split(path: Path) -> bool:
     return any(character in str(path) for character in " :$")
 
 
+def in_front(*libraries: Path) -> str:
+    """LD_PRELOAD with these. What the user preloads stands behind them: his allocator is what gets recorded."""
+    return ":".join([*map(str, libraries), *filter(None, [os.environ.get("LD_PRELOAD")])])
+
+
 @contextlib.contextmanager
 def private_folder(most_bytes: int = os.pathconf("/", "PC_PATH_MAX")) -> Iterator[Path]:
     """A folder whose path LD_PRELOAD takes, for as long as the block runs, in one whose path has at most `most_bytes`.

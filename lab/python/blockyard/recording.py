@@ -130,16 +130,7 @@ def run(request: Request) -> Outcome:
             collector.stdin.close()
             collector.wait()
             raise UserError(f"{request.command[0]} can't be started: {error.strerror}") from None
-        # The end of its input tells the collector that the program is over; it answers with one line.
-        collector.stdin.close()
-        line = collector.stdout.readline()
-        if not line:
-            raise UserError("the recorder's collector ended early; what it had written is readable")
-        summary = native.decoded("blockyard-collect", line, Summary)
-        outcome = Outcome(request, exit_code, with_paths(summary), was_quit=ending.was_quit)
-        if request.names and request.stack_depth:
-            outcome.notes += name_stacks(outcome, folder)
-    return outcome
+        return outcome(request, collected(collector), folder, exit_code, ending.was_quit)
 
 
 class _Ending:
@@ -226,17 +217,30 @@ def say(what: str) -> None:
         print(f"blockyard: {what}", file=sys.stderr)
 
 
-def with_paths(summary: Summary) -> Summary:
-    """The collector writes each byte of a path as a character, because a path need not be text."""
+def collected(collector: subprocess.Popen[str]) -> str:
+    """What the collector says, in one line, when the end of its input tells it that the program is over."""
+    collector.stdin.close()
+    return collector.stdout.readline()
+
+
+def outcome(request: Request, line: str, folder: Path, exit_code: int = 0, was_quit: bool = False) -> Outcome:
+    """With names in the journals. The collector writes each byte of a path as a character, because a path need not be
+    text. `folder` is for files of ours."""
+    if not line:
+        raise UserError("the recorder's collector ended early; what it had written is readable")
+    summary = native.decoded("blockyard-collect", line, Summary)
     for image in summary.images:
         for holder in (image, *image.journals):
             holder.path = os.fsdecode(holder.path.encode("latin-1"))
     for one in summary.unseen:
         one.program = os.fsdecode(one.program.encode("latin-1"))
-    return summary
+    found = Outcome(request, exit_code, summary, was_quit=was_quit)
+    if request.names and request.stack_depth:
+        found.notes += _name_stacks(found, folder)
+    return found
 
 
-def name_stacks(outcome: Outcome, folder: Path) -> list[str]:
+def _name_stacks(outcome: Outcome, folder: Path) -> list[str]:
     """Stores functions and lines in every journal that is complete. Returns what went wrong, in sentences."""
     journals = [journal.path for _, journal in outcome.journals if not journal.error and journal.events]
     if not journals:
@@ -301,9 +305,7 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
     if request.stop_at is not None:
         environment["BLOCKYARD_STOP"] = request.stop_at
     environment["BLOCKYARD_PRELOAD"] = ":".join(map(str, libraries))
-    # What the user preloads stands behind the recorder: his allocator is what gets recorded.
-    others = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []
-    environment["LD_PRELOAD"] = ":".join([*map(str, libraries), *others])
+    environment["LD_PRELOAD"] = preload.in_front(*libraries)
     return environment
 
 

@@ -207,3 +207,8 @@ class Advice(Struct, kw_only=True, omit_defaults=True):
     request: Request = field(default_factory=Request)
     measured: Measured | None = None
     folder: str = ""
+
+    def worth(self, change: Change) -> tuple[float, float]:
+        """Nanoseconds saved of the worst frame, where there is one, and of the whole recording: the order of advice."""
+        in_worst = change.estimate.worst_frame_saved_ns if self.estimated_worst_frame_ns else 0.0
+        return in_worst, change.estimate.saved_ns

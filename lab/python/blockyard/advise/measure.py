@@ -219,18 +219,16 @@ def _prepare(
             (name, path, digests[0], stretch.from_s, stretch.to_s, list(groups), digests[1])
             for name, groups in variants.items()
         ]
-        if (
-            there != here
-            or known != [(choice.name, choice.version)]
-            or (campaign.repeats, campaign.totals) != (repeats, True)
-        ):
+        same = known == [(choice.name, choice.version)] and (campaign.repeats, campaign.totals) == (repeats, True)
+        if there != here or not same:
             raise UserError(f"{folder.path} holds another measurement; remove it, or choose another folder")
         machine.refuse_another(folder.path)
         return campaign
     entries = []
     for number, (name, groups) in enumerate(variants.items()):
         one = replace(stretch, name=name)
-        facts = _plan(folder, one, routes, groups, _part(progress, number, len(variants)))
+        tell = lambda fraction, _, done=number: progress((done + fraction) / len(variants), "planning")  # noqa: E731
+        facts = _plan(folder, one, routes, groups, tell)
         # What is rerouted costs on null too: all are held against the plain journal there.
         more = {"groups": list(groups), "routes_sha256": digests[1], "baseline": PLAIN if groups else None}
         entries.append(prepare.entry(one, digests[0], facts, **more))
@@ -258,10 +256,6 @@ def _plan(folder: Folder, stretch: Stretch, routes: Path, groups: Sequence[int],
     return prepare.plan(stretch, "journal", folder, progress, given)
 
 
-def _part(progress: Progress, number: int, of: int) -> Progress:
-    return lambda fraction, text: progress((number + fraction) / of, "planning")
-
-
 def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, progress: Progress) -> None:
     todo = [run for run in _order(campaign) if folder.result(run) is None]
     estimate = Estimate(campaign.journals)
@@ -287,7 +281,4 @@ def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, pr
 
 def _order(campaign: Campaign) -> list[Run]:
     """A repeat of every variant, then another in reverse: what drifts hits all of them alike."""
-    by_repeat: dict[int, list[Run]] = {}
-    for run in campaign.runs():
-        by_repeat.setdefault(run.repeat, []).append(run)
-    return [run for repeat, runs in sorted(by_repeat.items()) for run in (runs if repeat % 2 else reversed(runs))]
+    return sorted(campaign.runs(), key=lambda run: (run.repeat, run.order if run.repeat % 2 else -run.order))

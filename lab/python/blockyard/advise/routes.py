@@ -4,15 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
+from blockyard.analysis.samples_library import fields
 from blockyard.errors import UserError
 
-_HEAD = np.dtype(
-    [("magic", "S8"), ("version", "<u4"), ("routes", "<u4"), ("blocks", "<u8"), ("events", "<u8"), ("sum", "<u8")]
-)
-_ROUTE = np.dtype(
-    [("kind", "u1"), ("alignment", "u1"), ("zero", "<u2"), ("group", "<u4"), ("bytes", "<u8"), ("unused", "<u8")]
-)
-_BLOCK = np.dtype([("event", "<u4"), ("route", "<u2"), ("grows", "<u2")])
+_HEAD = np.dtype(fields(("S8", "magic"), ("<u4", "version routes"), ("<u8", "blocks events sum")))
+_ROUTE = np.dtype(fields(("u1", "kind alignment"), ("<u2", "zero"), ("<u4", "group"), ("<u8", "bytes unused")))
+_BLOCK = np.dtype(fields(("<u4", "event"), ("<u2", "route grows")))
 
 
 def by_event(path: Path) -> np.ndarray:

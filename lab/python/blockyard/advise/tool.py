@@ -9,7 +9,6 @@ import msgspec
 
 from blockyard import journal_tool, native
 from blockyard.advise.document import Advice, Request
-from blockyard.advise.worth import worth
 from blockyard.campaign import document
 from blockyard.errors import UserError
 from blockyard.files import whole_text
@@ -47,7 +46,7 @@ def analyse(
     """What blockyard-advise says, the change first that saves most of the worst frame. It writes `routes`."""
     given = native.arguments({"--routes": routes, "--on": on, "--apply": applied, "--all": everything})
     report = native.decoded("blockyard-advise", journal_tool.run("blockyard-advise", [journal, *given]), Advice)
-    report.advice.sort(key=worth(report), reverse=True)
+    report.advice.sort(key=report.worth, reverse=True)
     for number, advice in enumerate(report.advice, start=1):
         advice.id = number
     return report

@@ -25,7 +25,7 @@ _METRICS = {
     (Operation.REALLOC, Part.BOTH): (passes.REALLOC_BOTH,),
     (Operation.FREE, Part.CALL): (passes.FREE_CALL,),
 }
-_VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT, View.ATTRIBUTED: passes.ATTRIBUTED}
+VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT, View.ATTRIBUTED: passes.ATTRIBUTED}
 SLOWEST = 20_000
 """So many of an allocator's slowest events can be listed one by one."""
 
@@ -179,7 +179,7 @@ class AllocatorFigures:
 
         def find() -> Distribution:
             found = self.digest.distribution(
-                _VIEWS[view],
+                VIEWS[view],
                 _METRICS[operation, part],
                 range(len(SIZE_CLASSES)) if size_class is None else (size_class,),
                 passes.ALL if repeat is None else repeat,

@@ -69,27 +69,15 @@ SAMPLES_BEYOND = 10
 """A percentile is printed only when at least so many samples lie beyond it: with ten, the number beyond has a standard
 error of a third; with one, the percentile would be the worst event under another name."""
 
-P50 = Percentile("p50", 50, 100)
-P99 = Percentile("p99", 99, 100)
-P999 = Percentile("p99.9", 999, 1000)
-P9999 = Percentile("p99.99", 9999, 10_000)
-P99999 = Percentile("p99.999", 99_999, 100_000)
-PERCENTILES = (
-    Percentile("p1", 1, 100),
-    Percentile("p10", 10, 100),
-    Percentile("p25", 25, 100),
-    P50,
-    Percentile("p75", 75, 100),
-    Percentile("p90", 90, 100),
-    Percentile("p95", 95, 100),
-    Percentile("p98", 98, 100),
-    P99,
-    P999,
-    P9999,
-    P99999,
-)
+
+def _percentile(text: str) -> Percentile:
+    whole = 100 * 10 ** len(text.partition(".")[2])
+    return Percentile(f"p{text}", int(text.replace(".", "")), whole)
+
+
+PERCENTILES = tuple(map(_percentile, "1 10 25 50 75 90 95 98 99 99.9 99.99 99.999".split()))
 """The study's list, between Best and Worst."""
-WITH_INTERVAL = (P50, P99, P999, P9999, P99999)
+P50, P99, P999, P9999, P99999 = WITH_INTERVAL = (PERCENTILES[3], *PERCENTILES[-4:])
 """Those whose interval is given: the median and every tail percentile."""
 TOTAL = Percentile("total", 1, 1)
 """Stands where a claim is of the sum of all calls."""

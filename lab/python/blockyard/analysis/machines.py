@@ -7,7 +7,7 @@ same allocator over all repeats. An outlier lies further from the median of the 
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -86,13 +86,8 @@ def _outliers(factors: Mapping[str, float]) -> frozenset[str]:
     if len(factors) < _MACHINES:
         return frozenset()
     middle = median(factors.values())
-    spread = _TO_DEVIATION * median(_distances(factors.values(), middle))
-    limit = max(_LEAST, _SPREADS * spread)
+    limit = max(_LEAST, _SPREADS * _TO_DEVIATION * median(abs(factor - middle) for factor in factors.values()))
     return frozenset(name for name, factor in factors.items() if abs(factor - middle) > limit)
-
-
-def _distances(factors: Iterable[float], middle: float) -> list[float]:
-    return [abs(factor - middle) for factor in factors]
 
 
 def _percent(logarithm: float) -> str:

@@ -175,8 +175,9 @@ def _pair(
         if not mine.runs:
             continue
         if other is None or not other.runs:
+            is_lost, words = _absence(name, other, entries[1], results)
             if asked_for:
-                _tell_absent(name, other, entries[1], results, lost, notes)
+                (lost if is_lost else notes).append(words)
             continue
         if asked_for and len(other.failures) > len(mine.failures):
             lost.append(
@@ -189,14 +190,9 @@ def _pair(
                 f"{name} has {len(mine.runs)} repeats in BASE and {len(other.runs)} in NEW: the first "
                 f"{repeats} of each are compared, since a minimum over more is lower"
             )
-        twins.append(
-            Twins(
-                replace(mine, runs=mine.runs[:repeats]),
-                replace(other, runs=other.runs[:repeats]),
-                tuple(_changes(entries[0][name], entries[1][name], mine, other)),
-                asked_for,
-            )
-        )
+        same_many = (replace(one, runs=one.runs[:repeats]) for one in (mine, other))
+        changed = tuple(_changes(entries[0][name], entries[1][name], mine, other))
+        twins.append(Twins(*same_many, changed, asked_for))
     gained = [name for name, one in there.items() if one.runs and not (name in here and here[name].runs)]
     if gained and not allocators:
         notes.append(f"only NEW has finished runs of {', '.join(gained)}: nothing to compare them with")
@@ -209,23 +205,15 @@ def _pair(
     return Pair(base, new, tuple(twins), tuple(lost), tuple(notes))
 
 
-def _tell_absent(
-    name: str,
-    other: AllocatorRuns | None,
-    planned: dict[str, Allocator],
-    results: Results,
-    lost: list[str],
-    notes: list[str],
-) -> None:
-    missing = dict(results.missing)
+def _absence(
+    name: str, other: AllocatorRuns | None, planned: dict[str, Allocator], results: Results
+) -> tuple[bool, str]:
+    """Whether an allocator of BASE is lost in NEW, and how."""
     if other is not None:
-        lost.append(f"{name} failed in every run of NEW: {_reason(other)}")
-    elif name in missing:
-        lost.append(f"{name} could not be had for NEW: {missing[name]}")
-    elif name in planned:
-        notes.append(f"{name} has no finished run in NEW yet")
-    else:
-        notes.append(f"{name} is in BASE only")
+        return True, f"{name} failed in every run of NEW: {_reason(other)}"
+    if (why := dict(results.missing).get(name)) is not None:
+        return True, f"{name} could not be had for NEW: {why}"
+    return False, f"{name} has no finished run in NEW yet" if name in planned else f"{name} is in BASE only"
 
 
 def _reason(allocator: AllocatorRuns) -> str:

@@ -20,25 +20,15 @@ ALL = 4294967295
 """Of `run` and `phase`: all together. Of a cut's `thread`: all threads."""
 
 ROW = np.dtype(
-    [
-        ("event", "<u4"),
-        ("kind", "u1"),
-        ("cause", "u1"),
-        ("thread", "<u2"),
-        ("size", "<u8"),
-        ("start", "<u8"),
-        ("call", "<u4"),
-        ("touch", "<u4"),
-        ("frame", "<u4"),
-    ]
+    fields(
+        ("<u4", "event"), ("u1", "kind cause"), ("<u2", "thread"), ("<u8", "size start"), ("<u4", "call touch frame")
+    )
 )
 """A row of samples.npy: 36 bytes packed."""
 FREE, REALLOCATE = 3, 4
 """Of a row's kinds."""
-MARK = np.dtype(
-    [("time", "<u8"), ("size", "<u8"), ("ticks", "<u4"), ("event", "<u4"), ("run", "<u4"), ("cause", "<u4")]
-)
-SLOW = np.dtype([("row", "<u8"), ("ticks", "<u4"), ("run", "<u4")])
+MARK = np.dtype(fields(("<u8", "time size"), ("<u4", "ticks event run cause")))
+SLOW = np.dtype(fields(("<u8", "row"), ("<u4", "ticks run")))
 
 _FIRST_CAPACITY = 1 << 12
 _LAST_ROWS = 4096
@@ -78,10 +68,7 @@ class _Cut(ctypes.Structure):
 
 class _Grouping(ctypes.Structure):
     _fields_ = fields(
-        (POINTER, "group"),
-        (SIZE, "group_count"),
-        (POINTER, "frame"),
-        (SIZE, "frame_count"),
+        *((POINTER, "group"), (SIZE, "group_count"), (POINTER, "frame"), (SIZE, "frame_count")),
         (POINTER, "as_run inherent attributed"),
     )
 
@@ -149,13 +136,9 @@ def _net(ticks: np.ndarray, floor: int) -> np.ndarray:
 
 
 def run_array(runs: Sequence[Rows]) -> ctypes.Array:
-    lengths = {len(run.rows) for run in runs}
-    if len(lengths) != 1:
-        raise BadRows(
-            "does not have as many rows as the first repeat",
-            next(i for i, run in enumerate(runs) if len(run.rows) != len(runs[0].rows)),
-        )
-    for run in runs:
+    for number, run in enumerate(runs):
+        if len(run.rows) != len(runs[0].rows):
+            raise BadRows("does not have as many rows as the first repeat", number)
         if run.rows.dtype != ROW or not run.rows.flags.c_contiguous:
             raise ValueError("rows of another layout")
     return (_Run * len(runs))(*[_Run(run.rows.ctypes.data, run.floor_call, run.floor_touch, run.scale) for run in runs])

@@ -1,7 +1,6 @@
 """The phases of a section: as the program named them, else load, play and teardown by how it allocates."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -13,9 +12,8 @@ LOAD, PLAY, TEARDOWN, OTHER = "load", "play", "teardown", "other phases"
 _MOST_NAMES = 12
 """Of a program that names more phases than that, the later ones are joined: each has tables of its own."""
 _WINDOW_NS = 500_000_000
-_SHORTEST = 2
-"""In windows of half a second. A second of much allocation in the midst of play is what frames are there to show, and a
-second's rest does not end a load."""
+"""A window. A second of much allocation in the midst of play is what frames are there to show, and a second's rest does
+not end a load: both take two windows."""
 _BUSY = 3.0
 """A window loads when it allocates so many times as often as the median one ..."""
 _GROWTH = 0.25
@@ -121,19 +119,15 @@ def _by_rate(line: Timeline) -> list[Phase]:
 
 
 def _smoothed(loads: np.ndarray) -> np.ndarray:
-    """Rests shorter than a second are closed, then loads shorter than a second are dropped."""
-    made = loads.copy()
-    stretches = _stretches(made)
-    for (_, end), (begin, _) in pairwise(stretches):
-        if begin - end < _SHORTEST:
-            made[end:begin] = True
-    for begin, end in _stretches(made):
-        if end - begin < _SHORTEST and begin != 0:
-            made[begin:end] = False
-    return made
+    """Rests of one window are closed, then loads of one window are dropped, but for one at the beginning."""
+    before, after = _neighbours(loads)
+    closed = loads | (before & after)
+    before, after = _neighbours(closed)
+    before[:1] = True
+    return closed & (before | after)
 
 
-def _stretches(flags: np.ndarray) -> list[tuple[int, int]]:
-    """Where flags are set without a gap: first, and one behind the last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]])))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+def _neighbours(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each the one before and the one behind."""
+    padded = np.pad(flags, 1)
+    return padded[:-2].copy(), padded[2:]

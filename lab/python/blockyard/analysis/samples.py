@@ -7,23 +7,14 @@ from typing import BinaryIO
 import numpy as np
 
 from blockyard.analysis.passes import ROW
+from blockyard.analysis.samples_library import fields
 from blockyard.errors import UserError
 
-MEMORY = np.dtype(
-    [
-        ("time", "<u8"),
-        ("resident", "<u8"),
-        ("live", "<u8"),
-        ("blocks", "<u8"),
-        ("minor_faults", "<u8"),
-        ("cpu_ns", "<u8"),
-        ("background_cpu_ns", "<u8"),
-    ]
-)
+MEMORY = np.dtype(fields(("<u8", "time resident live blocks minor_faults cpu_ns background_cpu_ns")))
 """A row of memory.npy."""
-BLOCK = np.dtype([("address", "<u8"), ("size", "<u8"), ("event", "<u4")])
+BLOCK = np.dtype(fields(("<u8", "address size"), ("<u4", "event")))
 """A row of blocks.npy: a block that was alive when the clock had stopped, and the event that gave it."""
-MARK = np.dtype([("time", "<u8"), ("event", "<u4"), ("thread", "<u4")])
+MARK = np.dtype(fields(("<u8", "time"), ("<u4", "event thread")))
 """A row of frames.npy: a frame mark, and the first event after it."""
 LOOKED, FAULT_CALL, FAULT_TOUCH, PREEMPTED, SLEPT, MIGRATED, MAJOR_FAULT, HOST = (1 << bit for bit in range(8))
 """Bits of the column `cause`."""

@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from blockyard import native
 from blockyard.errors import UserError
@@ -18,8 +19,8 @@ Functions = Sequence[tuple[str, type | None, Sequence[type]]]
 """Names with their results and arguments."""
 
 
-def fields(*declared: tuple[type, str]) -> list[tuple[str, type]]:
-    """Of a structure: declarations as in C, a type and its names."""
+def fields(*declared: tuple[Any, str]) -> list[tuple[str, Any]]:
+    """Of a structure or a row: declarations as in C, a type and its names."""
     return [(name, kind) for kind, names in declared for name in names.split()]
 
 

@@ -94,16 +94,13 @@ class AllocatorRuns:
     def spent_with_background_ns(self) -> float | None:
         """The same and the processor time of the allocator's own threads."""
 
-        def with_background(spent: float | None) -> Callable[[RunFacts], float | None]:
-            def both(facts: RunFacts) -> float | None:
-                ns = facts.timed_ns if spent is None else spent
-                return None if ns is None or facts.background.cpu_ns is None else ns + facts.background.cpu_ns
+        spent = None if self.totals is None else self.totals.all.with_touch_ns
 
-            return both
+        def both(facts: RunFacts) -> float | None:
+            ns = facts.timed_ns if spent is None else spent
+            return None if ns is None or facts.background.cpu_ns is None else ns + facts.background.cpu_ns
 
-        if self.totals is None:
-            return middle(self.runs, with_background(None))
-        return middle(self.untimed, with_background(self.totals.all.with_touch_ns))
+        return middle(self.runs if spent is None else self.untimed, both)
 
     @cached_property
     def ticks_per_ns(self) -> float:
@@ -148,10 +145,6 @@ class Section:
     @property
     def threads(self) -> str:
         return self.options.threads
-
-    @property
-    def slug(self) -> str:
-        return f"{self.pace}-{self.touch}"
 
     @property
     def thread_names(self) -> list[str]:

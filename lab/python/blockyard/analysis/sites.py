@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from blockyard import native
+from blockyard.analysis.samples_library import fields
 from blockyard.analysis.sections import Section
 from blockyard.errors import UserError
 
@@ -16,12 +17,11 @@ FILE = "sites.bys"
 NONE = 4294967295
 """No node: the event has no stack, or the node is a root."""
 NO_STACK = "(no call stack)"
-LABEL = np.dtype([("function", "<u4"), ("file", "<u4"), ("line", "<u4"), ("module", "<u4")])
+LABEL = np.dtype(fields(("<u4", "function file line module")))
 
 _MAGIC, _VERSION, _NAMED = b"BYSITES\n", 1, 1
 _HEADER = np.dtype(
-    [("magic", "S8"), ("version", "<u4"), ("flags", "<u4")]
-    + [(name, "<u8") for name in ("events", "nodes", "frames", "labels", "texts", "text_bytes")]
+    fields(("S8", "magic"), ("<u4", "version flags"), ("<u8", "events nodes frames labels texts text_bytes"))
 )
 
 

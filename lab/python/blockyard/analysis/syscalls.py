@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockyard.analysis import samples, sections
+from blockyard.analysis.samples_library import fields
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.campaign.facts import MachineFacts
 
-ROW = np.dtype(
-    [("event", "<u4"), ("thread", "<u2"), ("call", "<u2"), ("errors", "<u4"), ("count", "<u4"), ("ns", "<u8")]
-)
+ROW = np.dtype(fields(("<u4", "event"), ("<u2", "thread call"), ("<u4", "errors count"), ("<u8", "ns")))
 OUTSIDE = 4294967295
 """As `event`: a background thread, a thread's start."""
 OWN_THREAD = 65535
@@ -20,70 +19,27 @@ FOLDER = "trace"
 
 # Numbers from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h): those
 # that an allocator or a thread's start is known to make.
-_CALLS = {
-    "read": (0, 63),
-    "write": (1, 64),
-    "close": (3, 57),
-    "fstat": (5, 80),
-    "mmap": (9, 222),
-    "mprotect": (10, 226),
-    "munmap": (11, 215),
-    "brk": (12, 214),
-    "rt_sigaction": (13, 134),
-    "rt_sigprocmask": (14, 135),
-    "pread64": (17, 67),
-    "sched_yield": (24, 124),
-    "mremap": (25, 216),
-    "mincore": (27, 232),
-    "madvise": (28, 233),
-    "nanosleep": (35, 101),
-    "getpid": (39, 172),
-    "clone": (56, 220),
-    "exit": (60, 93),
-    "uname": (63, 160),
-    "readlink": (89, None),
-    "getrusage": (98, 165),
-    "sysinfo": (99, 179),
-    "sigaltstack": (131, 132),
-    "mlock": (149, 228),
-    "munlock": (150, 229),
-    "prctl": (157, 167),
-    "arch_prctl": (158, None),
-    "gettid": (186, 178),
-    "futex": (202, 98),
-    "sched_setaffinity": (203, 122),
-    "sched_getaffinity": (204, 123),
-    "set_tid_address": (218, 96),
-    "clock_gettime": (228, 113),
-    "clock_nanosleep": (230, 115),
-    "tgkill": (234, 131),
-    "mbind": (237, 235),
-    "set_mempolicy": (238, 237),
-    "get_mempolicy": (239, 236),
-    "openat": (257, 56),
-    "newfstatat": (262, 79),
-    "set_robust_list": (273, 99),
-    "prlimit64": (302, 261),
-    "getcpu": (309, 168),
-    "getrandom": (318, 278),
-    "memfd_create": (319, 279),
-    "membarrier": (324, 283),
-    "mlock2": (325, 284),
-    "rseq": (334, 293),
-    "clone3": (435, 435),
-    "process_madvise": (440, 440),
-    "readlinkat": (None, 78),
-}
+_CALLS = """
+read 0 63, write 1 64, close 3 57, fstat 5 80, mmap 9 222, mprotect 10 226, munmap 11 215, brk 12 214,
+rt_sigaction 13 134, rt_sigprocmask 14 135, pread64 17 67, sched_yield 24 124, mremap 25 216, mincore 27 232,
+madvise 28 233, nanosleep 35 101, getpid 39 172, clone 56 220, exit 60 93, uname 63 160, readlink 89 -,
+getrusage 98 165, sysinfo 99 179, sigaltstack 131 132, mlock 149 228, munlock 150 229, prctl 157 167, arch_prctl 158 -,
+gettid 186 178, futex 202 98, sched_setaffinity 203 122, sched_getaffinity 204 123, set_tid_address 218 96,
+clock_gettime 228 113, clock_nanosleep 230 115, tgkill 234 131, mbind 237 235, set_mempolicy 238 237,
+get_mempolicy 239 236, openat 257 56, newfstatat 262 79, set_robust_list 273 99, prlimit64 302 261, getcpu 309 168,
+getrandom 318 278, memfd_create 319 279, membarrier 324 283, mlock2 325 284, rseq 334 293, clone3 435 435,
+process_madvise 440 440, readlinkat - 78
+"""
 """With their numbers on x86-64 and on aarch64."""
 _NAMES = {
-    architecture: {numbers[place]: name for name, numbers in _CALLS.items()}
-    for place, architecture in enumerate(("x86_64", "aarch64"))
+    architecture: {words[place]: words[0] for words in map(str.split, _CALLS.split(","))}
+    for place, architecture in enumerate(("x86_64", "aarch64"), start=1)
 }
 
 
 def name(call: int, architecture: str) -> str:
     """`mmap`; a number without a name here is `call 123`."""
-    return _NAMES.get(architecture, {}).get(call, f"call {call}")
+    return _NAMES.get(architecture, {}).get(str(call), f"call {call}")
 
 
 @dataclass(frozen=True)

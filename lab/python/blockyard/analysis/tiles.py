@@ -18,15 +18,10 @@ ERROR = 2 ** (0.5 / PER_OCTAVE) - 1
 """How far a percentile that is read out of a histogram can be from the truth, as a share of it."""
 COLUMNS = 4096
 """Stretches of time before neighbours are joined to save room: 2 ms each of a stretch of 8 s."""
-PLANES = (
-    "malloc_as_run",
-    "free_as_run",
-    "malloc_by_machine",
-    "free_by_machine",
-    "malloc_inherent",
-    "free_inherent",
-    "malloc_returned",
-    "free_returned",
+PLANES = tuple(
+    f"{operation}_{view}"
+    for view in ("as_run", "by_machine", "inherent", "returned")
+    for operation in ("malloc", "free")
 )
 
 

@@ -20,19 +20,9 @@ import numpy as np
 from blockyard.analysis import noise, samples
 from blockyard.analysis.passes import ALL
 from blockyard.analysis.samples import FAULT_CALL
+from blockyard.analysis.samples_library import fields
 
-BURST = np.dtype(
-    [
-        ("event", "<u4"),
-        ("events", "<u4"),
-        ("frame", "<u4"),
-        ("thread", "<u2"),
-        ("cause", "<u2"),
-        ("start", "<u8"),
-        ("ns", "<u8"),
-        ("away", "<u4"),
-    ]
-)
+BURST = np.dtype(fields(("<u4", "event events frame"), ("<u2", "thread cause"), ("<u8", "start ns"), ("<u4", "away")))
 """A row of bursts.npy."""
 CONFIDENCE = 0.95
 _TOGETHER = 8

@@ -83,10 +83,7 @@ def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
         float(series.median_ns[frame]),
         len(rows),
         float(ns[slowest]),
-        int(rows["event"][slowest]),
-        int(rows["kind"][slowest]),
-        int(rows["size"][slowest]),
-        int(rows["cause"][slowest]),
+        *(int(rows[name][slowest]) for name in ("event", "kind", "size", "cause")),
         allocator_ns - in_frees,
         in_frees,
     )

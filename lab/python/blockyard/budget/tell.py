@@ -70,13 +70,10 @@ def _details(one: Verdict) -> Iterator[str]:
         yield "  without a call stack"
     followed = one.facts.events_over - 1
     if followed:
-        yield f"then {counted(followed, 'more call')}; all from {listed([_site(site, one) for site in _sites(one)])}"
+        sites = listed([_site(site, one) for site in one.facts.sites])
+        yield f"then {counted(followed, 'more call')}; all from {sites}"
     if one.again:
         yield from _what_recurs(one)
-
-
-def _sites(one: Verdict) -> list[Site]:
-    return one.facts.sites
 
 
 def _site(site: Site, one: Verdict) -> str:
@@ -90,10 +87,10 @@ def _called(site: Site) -> str:
 
 def _what_recurs(one: Verdict) -> Iterator[str]:
     """Which sites exceed the limit each time that the program runs, and which do only once."""
-    later = [{(site.function, site.module) for site in _sites(other)} for other in one.again]
+    later = [{(site.function, site.module) for site in other.facts.sites} for other in one.again]
     runs = len(later) + 1
     often = {}
-    for site in _sites(one):
+    for site in one.facts.sites:
         in_runs = 1 + sum((site.function, site.module) in own for own in later)
         often.setdefault(in_runs, []).append(_called(site))
     for in_runs, names in sorted(often.items(), reverse=True):

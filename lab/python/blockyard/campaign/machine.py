@@ -88,19 +88,9 @@ def kind(of: MachineFacts) -> str:
 
 def kind_differences(one: MachineFacts, other: MachineFacts) -> list[str]:
     """How two machines of different kinds differ, each difference a phrase."""
-    names = {
-        "cpu": "processor",
-        "architecture": "architecture",
-        "cores": "cores",
-        "kernel": "kernel",
-        "libc": "C library",
-        "distribution": "distribution",
-        "clock": "clock",
-        "transparent_huge_pages": "transparent huge pages",
-        "governor": "governor",
-        "virtualised": "virtualisation",
-    }
-    pairs = {name: (getattr(one, key), getattr(other, key)) for key, name in names.items()}
+    keys = "cpu architecture cores kernel libc distribution clock transparent_huge_pages governor virtualised".split()
+    said = {"cpu": "processor", "libc": "C library", "virtualised": "virtualisation"}
+    pairs = {said.get(key, key.replace("_", " ")): (getattr(one, key), getattr(other, key)) for key in keys}
     found = [f"{name} {here} and {there}" for name, (here, there) in pairs.items() if here != there]
     memory = [round(machine.memory_bytes / _GIB) for machine in (one, other)]
     if memory[0] != memory[1]:

@@ -36,23 +36,15 @@ def command(as_json: bool) -> None:
 
 
 def _facts(allocator: Allocator, choice: Choice) -> dict:
+    named = ("name", "base", "variant", "title", "version", "missing", "notes", "environment", "options", "populate")
     return {
-        "name": choice.name,
-        "base": choice.base,
-        "variant": choice.variant,
-        "title": choice.title,
-        "version": choice.version,
+        **{name: getattr(choice, name) for name in named},
         "from": choice.origin,
         "available": choice.missing is None,
-        "missing": choice.missing,
         "flags": sorted(choice.flags),
-        "notes": choice.notes,
         "prefaulted": None if allocator.absent else f"{choice.base}@{allocators.PREFAULTED}",
         "prefaulted_absent": allocator.absent,
         "adapter": str(choice.adapter),
-        "environment": choice.environment,
-        "options": choice.options,
-        "populate": choice.populate,
     }
 
 

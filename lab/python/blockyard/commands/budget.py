@@ -123,15 +123,11 @@ def command(
 
 
 def _show(found: judge.Judgement, as_json: bool, json_path: str | None, junit_path: str | None) -> None:
-    printed = as_json
     if as_json:
         click.echo(tell.as_json(found), nl=False)
-    for path, render in ((json_path, tell.as_json), (junit_path, tell.as_junit)):
-        if path is not None:
-            printed |= files.export(path, render(found))
-    if not printed:
-        for line in tell.lines(found):
-            click.echo(line)
-    if os.environ.get("GITHUB_ACTIONS") == "true" and not printed:
-        for line in tell.annotations(found):
-            click.echo(line)
+    if files.exported(as_json, (json_path, lambda: tell.as_json(found)), (junit_path, lambda: tell.as_junit(found))):
+        return
+    for line in tell.lines(found):
+        click.echo(line)
+    for line in tell.annotations(found) if os.environ.get("GITHUB_ACTIONS") == "true" else ():
+        click.echo(line)

@@ -74,15 +74,12 @@ def command(
     document = compared.document(found, outcomes, everything)
     if as_json:
         click.echo(compared.json_text(found, outcomes), nl=False)
-    printed = as_json
-    for path, render in (
+    if not files.exported(
+        as_json,
         (json_path, lambda: compared.json_text(found, outcomes)),
         (markdown_path, lambda: blocks.markdown(document, Path())),
         (junit_path, lambda: compared.junit_text(found, outcomes)),
     ):
-        if path is not None:
-            printed |= files.export(path, render())
-    if not printed:
         terminal.show(blocks.terminal(document))
     lost = gate.losses(found) if chosen else []
     if lost or not all(one.passed for one in outcomes):

@@ -86,10 +86,8 @@ def command(
     outcomes = [recording_diff.judge(found, gate) for gate in chosen]
     if as_json:
         journal_tool.print_json(_json(found, metric, outcomes))
-    printed = as_json
-    if junit_path is not None:
-        printed |= files.export(junit_path, _junit(f"{before} against {after}", found, metric, outcomes))
-    if not printed:
+    title = f"{before} against {after}"
+    if not files.exported(as_json, (junit_path, lambda: _junit(title, found, metric, outcomes))):
         click.echo(blocks.text(_said(found, metric, limit, outcomes)), nl=False)
     if not all(outcome.passed for outcome in outcomes):
         sys.exit(GATE_FAILED)

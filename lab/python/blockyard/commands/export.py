@@ -1,5 +1,6 @@
 """`blockyard export`: sites and time lines for other tools."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,10 @@ from blockyard import journal_tool, native, options, sites_tool, sizes
 from blockyard.errors import UserError
 
 _ENDINGS = {
-    ".pb": "pprof",
-    ".pb.gz": "pprof",
-    ".folded": "folded",
-    ".folded.gz": "folded",
-    ".speedscope.json": "speedscope",
-    ".trace.json": "trace",
-    ".trace.json.gz": "trace",
+    "pprof": (".pb", ".pb.gz"),
+    "folded": (".folded", ".folded.gz"),
+    "speedscope": (".speedscope.json",),
+    "trace": (".trace.json", ".trace.json.gz"),
 }
 
 _EPILOG = """\b
@@ -34,14 +32,9 @@ Examples:
     required=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Where to write; its ending chooses the form: " + ", ".join(_ENDINGS) + ".",
+    help="Where to write; its ending chooses the form: " + ", ".join(chain(*_ENDINGS.values())) + ".",
 )
-@click.option(
-    "--as",
-    "form",
-    type=click.Choice(("pprof", "folded", "speedscope", "trace")),
-    help="The form, whatever the name ends in.",
-)
+@click.option("--as", "form", type=click.Choice(tuple(_ENDINGS)), help="The form, whatever the name ends in.")
 @click.option(
     "--weight",
     type=click.Choice(("allocations", "bytes", "end-blocks", "end-bytes")),
@@ -59,7 +52,7 @@ def command(journal: Path, output: Path, form: str | None, **given: Any) -> None
     that second. The trace holds frames, phases and memory over time; it needs no call stacks.
     """
     journal_tool.refuse_standard_output(output)
-    told = (form for ending, form in _ENDINGS.items() if output.name.endswith(ending))
+    told = (one for one, endings in _ENDINGS.items() if output.name.endswith(endings))
     if (form := form or next(told, None)) is None:
         raise UserError(f"what form {output} shall have can't be told from its name; end it in .pb.gz, or pass --as")
     given |= {"-o": output, "--as": form}

@@ -26,15 +26,11 @@ def command(command_line: tuple[str, ...]) -> None:
     library = native.path("libblockyard-malloc.so").absolute()
     try:
         if not preload.is_split(library):
-            os.execve(program, list(command_line), _with_heap(library))
+            os.execve(program, list(command_line), os.environ | {"LD_PRELOAD": preload.in_front(library)})
         # A link to the library is there for as long as the program runs, so we stay, too.
         with preload.private_folder() as folder:
-            code = child.run(Path(program), command_line, _with_heap(preload.linked(library, folder)))
+            variables = {"LD_PRELOAD": preload.in_front(preload.linked(library, folder))}
+            code = child.run(Path(program), command_line, {**os.environ, **variables})
     except OSError as error:
         raise UserError(f"{command_line[0]} can't be started: {error.strerror}") from None
     sys.exit(code)
-
-
-def _with_heap(library: Path) -> dict[str, str]:
-    preloads = [str(library), *filter(None, os.environ.get("LD_PRELOAD", "").split(":"))]
-    return {**os.environ, "LD_PRELOAD": ":".join(preloads)}

@@ -69,24 +69,10 @@ def _times(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figur
             middle = np.array([np.median(values) for values in samples])
             spread = np.array([[m - min(values), max(values) - m] for m, values in zip(middle, samples, strict=True)]).T
             rows = np.arange(len(names)) + (offset - (len(passes) - 1) / 2) * 0.38
-            axis.barh(
-                rows,
-                middle,
-                height=0.34,
-                color=style.colour(offset),
-                label=label,
-                xerr=spread,
-                error_kw={"ecolor": style.INK, "elinewidth": 1.2, "capsize": 3},
-            )
+            whiskers = {"xerr": spread, "error_kw": {"ecolor": style.INK, "elinewidth": 1.2, "capsize": 3}}
+            axis.barh(rows, middle, height=0.34, color=style.colour(offset), label=label, **whiskers)
             for at, value, high in zip(rows, middle, middle + spread[1], strict=True):
-                axis.annotate(
-                    f"{value:.2f}" if value < 10 else f"{value:.0f}",
-                    (high, at),
-                    xytext=(6, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize=12,
-                )
+                _note(axis, f"{value:.2f}" if value < 10 else f"{value:.0f}", (high, at), (6, 0), va="center")
         axis.set_yticks(range(len(names)), names if place == 0 else [""] * len(names))
         axis.invert_yaxis()
         axis.set_xscale("log")
@@ -97,6 +83,11 @@ def _times(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figur
         if place == 1 and len(passes) > 1:
             axis.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
     return page
+
+
+def _note(axis: Axes, words: str, at: tuple[float, float], points: tuple[float, float], **look: object) -> None:
+    """So many points from a place."""
+    axis.annotate(words, at, xytext=points, textcoords="offset points", fontsize=12, **look)
 
 
 def _panels(results: Mapping[str, Sequence[Measured]], title: str, caption: str) -> tuple[Figure, dict[str, Axes]]:
@@ -131,23 +122,16 @@ def _distances(results: Mapping[str, Sequence[Measured]], test: Test | str) -> F
         for edge, beyond, marker, drop in ((high, apart > high, "^", -16), (low, apart < low, "v", 8)):
             if not beyond.any():
                 continue
-            axis.plot(
-                numbers[beyond],
-                np.full(beyond.sum(), edge / unit),
-                marker,
-                color=style.INK,
-                markersize=7,
-                clip_on=False,
-            )
+            rim = np.full(beyond.sum(), edge / unit)
+            axis.plot(numbers[beyond], rim, marker, color=style.INK, markersize=7, clip_on=False)
             at = int(np.argmax(np.abs(np.where(beyond, apart, 0))))
             more = f", the furthest of {beyond.sum()}" if beyond.sum() > 1 else ""
             right = at > len(apart) / 2
-            axis.annotate(
+            _note(
+                axis,
                 f"{apart[at]:+,} at block {at + 2}{more}",
                 (numbers[at], edge / unit),
-                xytext=(-10 if right else 10, drop),
-                textcoords="offset points",
-                fontsize=12,
+                (-10 if right else 10, drop),
                 ha="right" if right else "left",
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             )
@@ -201,18 +185,12 @@ def _buckets(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Fig
         most = most[np.argsort(values[most])]
         axis.bar(range(len(most)), counts[most], color=style.colour(place), width=0.6)
         for at, count in enumerate(counts[most]):
-            axis.annotate(str(count), (at, count), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=12)
+            _note(axis, str(count), (at, count), (0, 3), ha="center")
         labels = [_short(int(value)) for value in values[most]]
         # Long ones stand askew below their bars: side by side they would run into each other.
         long = max(map(len, labels)) > _SHORT_LABEL
-        axis.set_xticks(
-            range(len(most)),
-            labels,
-            fontsize=11,
-            rotation=25 if long else 0,
-            ha="right" if long else "center",
-            rotation_mode="anchor",
-        )
+        askew = {"rotation": 25, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        axis.set_xticks(range(len(most)), labels, fontsize=11, **askew)
         axis.set_yscale("log")
         axis.set_ylim(0.7, max(counts.max() * 4, 20))
         axis.yaxis.set_major_formatter("{x:,.0f}")
@@ -222,14 +200,6 @@ def _buckets(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Fig
         axis.tick_params(axis="y", labelsize=12)
         if len(values) > _MOST_BARS:
             rest = int(counts.sum() - counts[most].sum())
-            axis.annotate(
-                f"and {len(values) - _MOST_BARS} more distances, {rest} blocks",
-                (1, 1),
-                xytext=(0, 6),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                ha="right",
-                fontsize=12,
-                color=style.FAINT,
-            )
+            more = f"and {len(values) - _MOST_BARS} more distances, {rest} blocks"
+            _note(axis, more, (1, 1), (0, 6), xycoords="axes fraction", ha="right", color=style.FAINT)
     return page

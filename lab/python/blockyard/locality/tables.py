@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from blockyard.errors import UserError
-from blockyard.files import whole
+from blockyard.files import whole_csv
 from blockyard.locality.measure import OURS, Measured, Test
 from blockyard.report import table
 from blockyard.report.table import Column, Unit
@@ -114,11 +114,9 @@ def write_study_files(folder: Path, name: str, repeats: Sequence[Measured], test
     apart = distances(repeats[0], test.size)
     buckets = np.unique(apart, return_counts=True)
     return [
-        _write(times, ("Operation", "Ticks"), ticks),
-        _write(places, ("Distance",), [(int(value),) for value in apart]),
-        _write(
-            counted, ("Distance", "Count"), [(int(value), int(count)) for value, count in zip(*buckets, strict=True)]
-        ),
+        whole_csv(times, ("Operation", "Ticks"), ticks),
+        whole_csv(places, ("Distance",), [(int(value),) for value in apart]),
+        whole_csv(counted, ("Distance", "Count"), np.stack(buckets, axis=1).tolist()),
     ]
 
 
@@ -141,18 +139,9 @@ def remove_study_files(path: Path, kept: Container[str]) -> None:
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> Path:
-    return _write(path, [field.name for field in dataclasses.fields(Row)], [dataclasses.astuple(one) for one in rows])
-
-
-def _write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]]) -> Path:
-    def fill(partial: Path) -> None:
-        with partial.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            writer.writerows(lines)
-
-    whole(path, fill)
-    return path
+    return whole_csv(
+        path, [field.name for field in dataclasses.fields(Row)], [dataclasses.astuple(one) for one in rows]
+    )
 
 
 def ratios(rows: Mapping[str, Row]) -> Iterator[table.Table]:

@@ -8,9 +8,8 @@ from msgspec import UNSET
 
 from blockyard.advise import code
 from blockyard.advise.document import Advice, Change, Example, Gain, HeldThere, Measured, Place, Places, Validation
-from blockyard.advise.worth import worth
 from blockyard.analysis import noise
-from blockyard.counted import counted, listed
+from blockyard.counted import counted, first_listed, listed
 from blockyard.durations import moment, span
 from blockyard.function_names import shortened, spoken
 from blockyard.report import blocks, units
@@ -115,9 +114,7 @@ def _inside(report: Advice) -> str:
     if cost < _LEAST_STAKE * report.estimated_ns or not cost:
         return ""
     share = units.share(cost, report.estimated_ns)
-    names = [one.module for one in modules[:_IN_ANSWER]]
-    more = len(modules) - len(names)
-    inside = listed([*names, f"{more} more"] if more else names)
+    inside = first_listed([one.module for one in modules], _IN_ANSWER)
     whose = "its" if len(modules) == 1 else "their"
     return f"{share} of the allocator time is inside {inside}, which only {whose} authors can change; --all shows it."
 
@@ -181,9 +178,7 @@ def _changes(count: int) -> str:
 
 
 def _names(chosen: list[Change]) -> str:
-    names = [change(one) for one in chosen[:_IN_ANSWER]]
-    more = len(chosen) - len(names)
-    return listed([*names, f"{more} more"] if more else names)
+    return first_listed(list(map(change, chosen)), _IN_ANSWER)
 
 
 def measured(report: Advice) -> Table:
@@ -225,10 +220,11 @@ def _cells(gain: Gain) -> list[Cell]:
 
 def _gained(report: Advice, chosen: list[Change]) -> tuple[float, float, str]:
     """Time saved by these changes, out of how much, and where."""
-    if saved := sum(worth(report)(advice)[0] for advice in chosen):
+    in_worst, in_all = map(sum, zip(*map(report.worth, chosen), strict=True))
+    if in_worst:
         where = f"the worst frame (at {moment(report.worst_frame_ns)}; estimated)"
-        return saved, report.estimated_worst_frame_ns, where
-    return sum(worth(report)(advice)[1] for advice in chosen), report.estimated_ns, "the program (estimated)"
+        return in_worst, report.estimated_worst_frame_ns, where
+    return in_all, report.estimated_ns, "the program (estimated)"
 
 
 def change(advice: Change, longest_name: int = _LONGEST_NAME) -> str:

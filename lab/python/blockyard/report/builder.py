@@ -168,7 +168,7 @@ def _measure(
             for one in members:
                 one.together = peers
             header = headers.of(results, section, members, options.gross)
-            folder = out / section.journal / section.slug
+            folder = out / section.journal / f"{section.pace}-{section.touch}"
             own = options.recorded_with or of_library(section.facts.allocator)
             mine = replace(options, recorded_with=own)
             found.append(MeasuredSection(results, section, ranked(members), header, folder, mine))

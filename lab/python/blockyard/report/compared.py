@@ -13,7 +13,6 @@ from blockyard.analysis.gate import Outcome, losses, percent
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
 from blockyard.analysis.sections import Results
 from blockyard.counted import counted
-from blockyard.durations import Nanoseconds
 from blockyard.report.blocks import Block, Heading, Paragraph, Warnings
 from blockyard.report.table import Column, Row, Table, Unit
 
@@ -210,26 +209,19 @@ def json_text(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
     return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
 
 
+def _picked(one: object, names: str) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names.split()}
+
+
 def _campaign_fields(results: Results) -> dict[str, Any]:
-    return {
-        "directory": str(results.directory),
-        "name": results.name,
-        "created_at": results.created_at,
-        "blockyard": results.blockyard,
-        "repeats": results.repeats,
-    }
+    return {"directory": str(results.directory), **_picked(results, "name created_at blockyard repeats")}
 
 
 def _section_fields(section: Section) -> dict[str, Any]:
     new = section.pair.new
     return {
-        "journal": new.journal,
-        "sha256": new.facts.sha256,
-        "from_s": new.facts.from_s,
-        "to_s": new.facts.to_s,
-        "pace": new.pace,
-        "touch": new.touch,
-        "threads": new.threads,
+        **_picked(new, "journal pace touch threads"),
+        **_picked(new.facts, "sha256 from_s to_s"),
         "notes": list(section.notes),
         "claims": [_claim_fields(claim) for claim in section.claims],
         "totals": [_claim_fields(claim) for claim in section.totals],
@@ -238,44 +230,26 @@ def _section_fields(section: Section) -> dict[str, Any]:
 
 def _claim_fields(claim: Claim) -> dict[str, Any]:
     return {
-        "allocator": claim.allocator,
+        **_picked(claim, "allocator reason is_null"),
         "operation": claim.operation.value,
         "percentile": claim.percentile.label,
         "verdict": claim.verdict.value,
-        "reason": claim.reason,
-        "is_null": claim.is_null,
         "views": {view.value: _change_fields(change) for view, change in claim.views.items()},
     }
 
 
 def _change_fields(change: Change) -> dict[str, Any]:
     return {
-        "base_ns": _ns(change.base),
-        "new_ns": _ns(change.new),
-        "ratio": change.ratio,
-        "low": change.low,
-        "high": change.high,
-        "beside": change.beside,
-        "shows": change.shows,
+        "base_ns": change.base and change.base.value,
+        "new_ns": change.new and change.new.value,
+        **_picked(change, "ratio low high beside shows reason"),
         "verdict": change.verdict.value,
-        "reason": change.reason,
     }
 
 
-def _ns(value: Nanoseconds | None) -> float | None:
-    return None if value is None else value.value
-
-
-def _outcome_fields(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "gate": outcome.gate.text,
-        "section": outcome.section.title,
-        "allocator": outcome.allocator,
-        "operation": outcome.operation.value,
-        "passed": outcome.passed,
-        "unproven": outcome.unproven,
-        "words": outcome.words,
-    }
+def _outcome_fields(one: Outcome) -> dict[str, Any]:
+    named = {"gate": one.gate.text, "section": one.section.title, "operation": one.operation.value}
+    return {**named, **_picked(one, "allocator passed unproven words")}
 
 
 def junit_text(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:

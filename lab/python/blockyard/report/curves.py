@@ -46,24 +46,13 @@ def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:
     high = max(value.value for value in extremes) * 1.25
     style.latency_axis(axis, low, max(high, low * 100), step)
     axis.set_xlim(0, 1.0)
-    ticks = [
-        (0.0, "0"),
-        (0.25, "25"),
-        (0.5, "50"),
-        (0.75, "75"),
-        (0.9, "p90"),
-        (0.99, "p99"),
-        (0.999, "p99.9"),
-        (0.9999, "p99.99"),
-        (0.99999, "p99.999"),
-        (0.999999, "worst"),
-    ]
-    axis.set_xticks([float(place(share)) for share, _ in ticks], [label for _, label in ticks])
+    shares = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+    axis.set_xticks(place(np.array(shares)), "0 25 50 75 p90 p99 p99.9 p99.99 p99.999 worst".split())
     axis.xaxis.grid(True, color=style.GRID)
     axis.tick_params("x", length=0, pad=8)
     axis.axvspan(0.5, 1.0, color="#f6f7f9", zorder=-1)
     axis.set_ylabel("latency", labelpad=6)
-    axis.text(0.0, 1.03, name, transform=axis.transAxes, fontsize=17, fontweight="bold")
+    style.name_panel(axis, name, 1.03)
     ends = [_line(axis, *line) for line in lines]
     _labels(axis, lines, ends)
 
@@ -71,34 +60,13 @@ def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:
 def _line(axis: style.Axes, look: Look, found: Distribution) -> float:
     """Draws as far as the samples support, then a dotted step to the worst; returns the worst in ns."""
     shares, latencies = curve(found, axis.get_ylim()[0])
-    axis.plot(
-        place(shares),
-        latencies,
-        color=look.colour,
-        linewidth=look.width,
-        linestyle=(0, (2, 2)) if look.is_null else "-",
-        solid_capstyle="round",
-        zorder=look.layer,
-    )
+    dash = (0, (2, 2)) if look.is_null else "-"
+    axis.plot(place(shares), latencies, linestyle=dash, solid_capstyle="round", **look.line)
     worst = max(found.worst.value, axis.get_ylim()[0])
-    axis.plot(
-        [float(place(shares[-1])), 1.0],
-        [latencies[-1], worst],
-        color=look.colour,
-        linewidth=1.2,
-        linestyle=(0, (1, 2.2)),
-        zorder=look.layer,
-    )
-    axis.plot(
-        [1.0],
-        [worst],
-        "D",
-        color=look.colour,
-        markersize=7,
-        markeredgecolor="white",
-        clip_on=False,
-        zorder=look.layer + 2,
-    )
+    thin = {**look.line, "linewidth": 1.2}
+    axis.plot([float(place(shares[-1])), 1.0], [latencies[-1], worst], linestyle=(0, (1, 2.2)), **thin)
+    mark = {"color": look.colour, "markersize": 7, "markeredgecolor": "white", "zorder": look.layer + 2}
+    axis.plot([1.0], [worst], "D", clip_on=False, **mark)
     return worst
 
 
@@ -118,6 +86,6 @@ def _labels(axis: style.Axes, lines: list[Line], ends: list[float]) -> None:
     low, high = np.log10(axis.get_ylim())
     heights = [(look, (np.log10(end) - low) / (high - low)) for (look, _), end in zip(lines, ends, strict=True)]
     places = style.label_ends(axis, heights, 27 / _PANEL, 1.02, 1.008)
-    words = {"transform": axis.transAxes, "va": "center", "ha": "right", "fontsize": 12.5, "color": FAINT}
+    words = {"va": "center", "ha": "right", "fontsize": 12.5, "color": FAINT}
     for (_, found), where in zip(lines, places, strict=True):
-        axis.text(1.2, where, units.latency(found.worst), **words)
+        style.say(axis, 1.2, where, units.latency(found.worst), **words)

@@ -85,13 +85,8 @@ def draw(
             for null in nulls if line not in nulls else ():
                 _line(axis, starts_ns, null.main, width, color=style.NULL_COLOUR, linewidth=0.9)
             _allocator(axis, starts_ns, line, width)
-        style.put(
-            page,
-            _LEFT + (WIDTH - _LEFT - _RIGHT) / 2,
-            _BOTTOM - 62,
-            "time since the replay's clock started (s)",
-            ha="center",
-        )
+        middle = _LEFT + (WIDTH - _LEFT - _RIGHT) / 2
+        style.put(page, middle, _BOTTOM - 62, "time since the replay's clock started (s)", ha="center")
         return style.finish(page, sheet, (42, 104))
 
 
@@ -114,20 +109,12 @@ def _allocator(axis: style.Axes, starts_ns: np.ndarray, line: Line, width: float
         edges = [
             worst_of_stretches(starts_ns, line.by_view[view], _points(width)) for view in (View.INHERENT, View.AS_RUN)
         ]
-        axis.fill_between(
-            edges[0][0] / 1e9,
-            *(np.maximum(values, low) for _, values in edges),
-            color=line.look.ink,
-            alpha=0.25,
-            linewidth=0,
-            zorder=3,
-        )
+        area = [np.maximum(values, low) for _, values in edges]
+        axis.fill_between(edges[0][0] / 1e9, *area, color=line.look.ink, alpha=0.25, linewidth=0, zorder=3)
     _line(axis, starts_ns, line.main, width, color=line.look.ink, linewidth=1.4)
-    axis.text(0.0, 1.06, line.look.name, transform=axis.transAxes, fontsize=17, fontweight="bold", color=line.look.ink)
+    style.name_panel(axis, line.look.name, 1.06, line.look.ink)
     middle, worst = (units.duration(value) for value in (float(np.median(line.main)), line.worst_ns))
-    axis.text(
-        1.0, 1.06, f"median {middle}, worst {worst}", transform=axis.transAxes, fontsize=13, color=FAINT, ha="right"
-    )
+    style.say(axis, 1.0, 1.06, f"median {middle}, worst {worst}", fontsize=13, color=FAINT, ha="right")
 
 
 def _line(axis: style.Axes, starts_ns: np.ndarray, values: np.ndarray, width: float, **look: object) -> None:
@@ -154,15 +141,8 @@ def _budgets(axis: style.Axes, rate_hz: float, labelled: bool) -> None:
             axis.axhline(budget, color=_BUDGET_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=1)
         if labelled and bottom < budget < top:
             # Side by side, as the upper ones lie close together.
-            axis.annotate(
-                label,
-                (0.02 + 0.15 * (place % 5), budget),
-                xycoords=("axes fraction", "data"),
-                fontsize=10,
-                color=_BUDGET_COLOUR,
-                va="bottom",
-                zorder=6,
-            )
+            look = {"fontsize": 10, "color": _BUDGET_COLOUR, "va": "bottom", "zorder": 6}
+            axis.annotate(label, (0.02 + 0.15 * (place % 5), budget), xycoords=("axes fraction", "data"), **look)
 
 
 def _phases(axis: style.Axes, phases: Phases) -> None:
@@ -172,13 +152,5 @@ def _phases(axis: style.Axes, phases: Phases) -> None:
         shade = _PHASE_COLOURS[phases.names.index(phase.name) % len(_PHASE_COLOURS)]
         axis.axvspan(phase.begin_ns / 1e9, phase.end_ns / 1e9, color=shade, zorder=-1, linewidth=0)
         if phase.seconds > 0.05 * axis.get_xlim()[1]:
-            axis.text(
-                (phase.begin_ns + phase.end_ns) / 2e9,
-                axis.get_ylim()[0],
-                phase.name,
-                fontsize=11.5,
-                color=FAINT,
-                ha="center",
-                va="bottom",
-                zorder=5,
-            )
+            look = {"fontsize": 11.5, "color": FAINT, "ha": "center", "va": "bottom", "zorder": 5}
+            axis.text((phase.begin_ns + phase.end_ns) / 2e9, axis.get_ylim()[0], phase.name, **look)

@@ -5,13 +5,11 @@ from operator import attrgetter
 
 from blockyard.analysis import fidelity, noise
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
-from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SIZE_CLASSES, Operation, Part, View
+from blockyard.analysis.latency import P999, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
 from blockyard.analysis.sections import middle
 from blockyard.report import units
 from blockyard.report.lineup import Lineup
 from blockyard.report.table import Cell, Column, Ranged, Table, Unit, marked
-
-PERCENTILES = (P50, P99, P999, P9999, P99999)
 
 
 def short(lineup: Lineup, view: View) -> Iterator[Table]:
@@ -60,13 +58,13 @@ def latencies(
         known = one.known(view, operation, part, size_class)
         return [
             found.best,
-            *(ranged(one, found.percentile(percentile), known.get(percentile.label)) for percentile in PERCENTILES),
+            *(ranged(one, found.percentile(percentile), known.get(percentile.label)) for percentile in WITH_INTERVAL),
             found.worst,
         ]
 
     if not any(one.distribution(view, operation, part, size_class).samples for one in lineup.members):
         return None
-    columns = marked("best", *(percentile.label for percentile in PERCENTILES), "worst")
+    columns = marked("best", *(percentile.label for percentile in WITH_INTERVAL), "worst")
     what = {
         Part.CALL: operation.value,
         Part.TOUCH: f"first touch after {operation.value}",

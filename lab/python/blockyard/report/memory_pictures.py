@@ -32,7 +32,7 @@ def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -
         lines = []
         for one in found:
             look = looks[one.allocator]
-            axis.plot(times, one.resident, color=look.colour, linewidth=look.width, zorder=look.layer)
+            axis.plot(times, one.resident, **look.line)
             lines.append((look, float(one.resident[-1])))
         axis.set_ylim(0, max(float(max(one.resident.max() for one in found)), float(found[0].live.max())) * 1.06 or 1)
         _byte_axis(axis)
@@ -43,8 +43,8 @@ def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -
         _time_axis(axis, times)
         below = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - _RIGHT, _FAULTS)
         for one in found:
-            look = looks[one.allocator]
-            below.plot(times, one.faults_per_s, color=look.colour, linewidth=look.width / 2, zorder=look.layer)
+            line = looks[one.allocator].line
+            below.plot(times, one.faults_per_s, **{**line, "linewidth": line["linewidth"] / 2})
         below.set_yscale("symlog", linthresh=_FEW_FAULTS)
         # Up to a labelled mark, also where nothing faulted.
         below.set_ylim(0, max(below.get_ylim()[1], _FEW_FAULTS))
@@ -73,15 +73,9 @@ def pareto(sheet: style.Sheet, points: Sequence[ParetoPoint], looks: Looks) -> l
         for point in points:
             look = looks[point.allocator]
             axis.plot([point.peak] * 2, point.ends_ns, color=look.colour, linewidth=1.6, alpha=0.6, zorder=2)
-            axis.plot(
-                [point.peak],
-                [point.p999_ns],
-                "D" if point.best else "o",
-                color=look.colour,
-                markersize=12,
-                markeredgecolor=INK if point.best else "white",
-                zorder=look.layer,
-            )
+            mark, edge = ("D", INK) if point.best else ("o", "white")
+            pen = {"color": look.colour, "markersize": 12, "markeredgecolor": edge, "zorder": look.layer}
+            axis.plot([point.peak], [point.p999_ns], mark, **pen)
         axis.xaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_xlim())))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.size(value)))
         axis.xaxis.grid(True, color=style.GRID)
@@ -95,19 +89,10 @@ def pareto(sheet: style.Sheet, points: Sequence[ParetoPoint], looks: Looks) -> l
 def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], looks: Looks) -> None:
     """Each name beside its mark, where it covers no other name or mark."""
     marks = [tuple(place) for place in axis.transData.transform([(point.peak, point.p999_ns) for point in points])]
+    halo = [withStroke(linewidth=4, foreground="white")]
     texts = [
-        axis.text(
-            0,
-            0,
-            looks[point.allocator].name,
-            transform=None,
-            fontsize=14,
-            fontweight=looks[point.allocator].weight,
-            color=looks[point.allocator].ink,
-            zorder=4,
-            path_effects=[withStroke(linewidth=4, foreground="white")],
-        )
-        for point in points
+        axis.text(0, 0, look.name, transform=None, zorder=4, path_effects=halo, **look.words)
+        for look in (looks[point.allocator] for point in points)
     ]
     sizes = [(box.width, box.height) for box in (text.get_window_extent() for text in texts)]
     frame = axis.get_window_extent()
@@ -123,11 +108,8 @@ def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], looks: Looks) 
 
 
 def _byte_step(low: float, high: float) -> float:
-    """A power of two that gives at most seven marks."""
-    step = 1.0
-    while (high - low) / step > 6:
-        step *= 2
-    return step
+    """A power of two, in bytes, that gives at most seven marks."""
+    return 2.0 ** max(np.ceil(np.log2((high - low) / 6)), 0)
 
 
 def _byte_axis(axis: style.Axes) -> None:

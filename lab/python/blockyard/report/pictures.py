@@ -220,20 +220,9 @@ def _scatters(of: MeasuredSection, one: AllocatorFigures, frame: _Frame, threads
         planes[plane] = scatter.marks_from(one.whole(view, operation))
     rate = one.runs.ticks_per_ns
     try:
-        bins = passes.bins(
-            rows,
-            passes.Frame(
-                scatter.COLUMNS,
-                scatter.ROWS,
-                times[0] * 1e9,
-                times[1] * 1e9,
-                edges[0] * rate,
-                edges[1] * rate,
-                one.step_ticks,
-                tuple(planes),
-            ),
-            threads,
-        )
+        ends = (*(time * 1e9 for time in times), *(edge * rate for edge in edges))
+        cells = passes.Frame(scatter.COLUMNS, scatter.ROWS, *ends, one.step_ticks, tuple(planes))
+        bins = passes.bins(rows, cells, threads)
     except passes.BadRows as error:
         raise bad_rows(one.runs.runs, error) from None
     zoom = "" if options.from_s is None and options.to_s is None else f"-{times[0]:g}s-{times[1]:g}s"

@@ -1,6 +1,5 @@
 """Every figure of the tables as data: summary, frames, memory and runs, each as CSV and as Parquet."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
 from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View
 from blockyard.analysis.noise import Figure
 from blockyard.analysis.sections import Section
-from blockyard.files import whole
+from blockyard.files import whole, whole_csv
 from blockyard.report import total_tables
 from blockyard.report.lineup import MeasuredSection
 
@@ -27,18 +26,9 @@ _COMBINATIONS = tuple(
 )
 _LATE = (("p50", "late_p50_ns"), ("p99", "late_p99_ns"), ("p999", "late_p99.9_ns"), ("max", "late_most_ns"))
 _FACTS = (
-    "order_waits",
-    "wall_ns",
-    "cpu_ns",
-    "timed_ns",
-    "minor_faults",
-    "major_faults",
-    "voluntary_switches",
-    "involuntary_switches",
-    "peak_resident_bytes",
-    "teardown_resident_bytes",
-    "walk_ns_a_block",
-)
+    "order_waits wall_ns cpu_ns timed_ns minor_faults major_faults voluntary_switches involuntary_switches "
+    "peak_resident_bytes teardown_resident_bytes walk_ns_a_block"
+).split()
 
 
 def write_all(target: Path, measured: Sequence[MeasuredSection]) -> list[Path]:
@@ -71,18 +61,7 @@ def _held(value: object) -> object:
 
 def write_cells(target: Path, found: list[dict[str, object]]) -> list[Path]:
     """tables.csv: a row a cell, whose value is a number or a word."""
-    path = target / "tables.csv"
-
-    def write_rows(partial: Path) -> None:
-        with partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(found[0]))
-            writer.writeheader()
-            writer.writerows(found)
-
-    if not found:
-        return []
-    whole(path, write_rows)
-    return [path]
+    return [whole_csv(target / "tables.csv", found[0], (row.values() for row in found))] if found else []
 
 
 def _latencies(

@@ -155,21 +155,11 @@ def _marks(axis: style.Axes, scatter: Scatter) -> list[Artist]:
     times = marks["time"] / 1e9
     latencies = np.clip(marks["ticks"] / scatter.distribution.ticks_per_ns, *scatter.latencies_ns)
     machine = (marks["cause"] & causes.MACHINE) != 0
-    own = ~machine
+    own, place = ~machine, {"zorder": 5, "clip_on": False}
+    colours = style.size_colours()[hue[own]]
     return [
-        axis.scatter(
-            times[own],
-            latencies[own],
-            s=44,
-            c=style.size_colours()[hue[own]],
-            edgecolors=INK,
-            linewidths=0.7,
-            zorder=5,
-            clip_on=False,
-        ),
-        axis.scatter(
-            times[machine], latencies[machine], s=34, c=FAINT, marker="x", linewidths=1.3, zorder=5, clip_on=False
-        ),
+        axis.scatter(times[own], latencies[own], s=44, c=colours, edgecolors=INK, linewidths=0.7, **place),
+        axis.scatter(times[machine], latencies[machine], s=34, c=FAINT, marker="x", linewidths=1.3, **place),
     ]
 
 
@@ -188,27 +178,12 @@ def _percentile_labels(axis: style.Axes, scatter: Scatter) -> list[Artist]:
     heights = [(np.log10(max(value.value, scatter.latencies_ns[0])) - low) / (high - low) for _, value in known]
     places = style.spread(heights, 26 / (ROWS * CELL), 0.0, 1.0)
     drawn: list[Artist] = []
+    pen = {"transform": axis.transAxes, "color": FAINT, "linewidth": 1, "clip_on": False}
+    words = {"va": "center", "fontsize": 13.5}
     for (label, value), height, place in zip(known, heights, places, strict=True):
-        drawn += axis.plot(
-            [1.003, 1.012, 1.022],
-            [height, height, place],
-            transform=axis.transAxes,
-            color=FAINT,
-            linewidth=1,
-            clip_on=False,
-        )
-        drawn.append(axis.text(1.026, place, label, transform=axis.transAxes, va="center", fontsize=13.5, color=FAINT))
-        drawn.append(
-            axis.text(
-                1.089,
-                place,
-                units.latency(value),
-                transform=axis.transAxes,
-                va="center",
-                fontsize=13.5,
-                fontweight="bold",
-            )
-        )
+        drawn += axis.plot([1.003, 1.012, 1.022], [height, height, place], **pen)
+        drawn.append(style.say(axis, 1.026, place, label, color=FAINT, **words))
+        drawn.append(style.say(axis, 1.089, place, units.latency(value), fontweight="bold", **words))
     return drawn
 
 

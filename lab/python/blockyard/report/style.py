@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from PIL import Image
+from scipy.optimize import isotonic_regression
 
 from blockyard.files import whole
 
@@ -29,20 +31,7 @@ OTHERS = "#b4bac4"
 
 # Okabe and Ito's set without its yellow (too pale on white), then darker and lighter relatives; lines are labelled
 # directly and differ in dash as well, so that no picture depends on colour alone.
-LINES = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#b3478f",
-    "#56a5d8",
-    "#c78a00",
-    "#1b3a6b",
-    "#7a2e00",
-    "#00594a",
-    "#6a4c93",
-    "#a0522d",
-    "#3f7d20",
-)
+LINES = "#0072b2 #d55e00 #009e73 #b3478f #56a5d8 #c78a00 #1b3a6b #7a2e00 #00594a #6a4c93 #a0522d #3f7d20".split()
 
 # Size runs from indigo over teal and amber to crimson: along blue to yellow, which colour-blind eyes keep apart.
 _SIZE_ANCHORS = ((4, "#2b3a9b"), (6, "#2f7fd0"), (10, "#2fae9f"), (15, "#dfa200"), (20, "#e2571e"), (26, "#8e1b3a"))
@@ -57,10 +46,7 @@ FONT = {
     "font.size": 15,
     "axes.edgecolor": FAINT,
     "axes.linewidth": 1.0,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
+    **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
     "svg.fonttype": "path",
     "svg.hashsalt": "blockyard",
     "axes.titlesize": 18,
@@ -98,13 +84,17 @@ class Look:
         return "bold" if self.emphasised else "normal"
 
     @property
-    def width(self) -> float:
-        """Of its line, in points."""
-        return 2.8 if self.emphasised else 1.4
+    def words(self) -> dict[str, Any]:
+        """How its name is written."""
+        return {"fontsize": 14, "fontweight": self.weight, "color": self.ink}
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """How its line is drawn: emphasised ones lie above the others."""
+        return {"color": self.colour, "linewidth": 2.8 if self.emphasised else 1.4, "zorder": self.layer}
 
     @property
     def layer(self) -> int:
-        """Emphasised lines lie above the others."""
         return 4 if self.emphasised else 2
 
 
@@ -318,27 +308,21 @@ def beside(
     return found
 
 
+def say(axis: Axes, x: float, y: float, words: str, **look: object) -> Text:
+    """Text at a place in the panel's own fractions."""
+    return axis.text(x, y, words, transform=axis.transAxes, **look)
+
+
+def name_panel(axis: Axes, name: str, y: float, colour: str = INK) -> None:
+    say(axis, 0.0, y, name, fontsize=17, fontweight="bold", color=colour)
+
+
 def label_beside(axis: Axes, look: Look, height: float, place: float, x: float) -> None:
     """An allocator's name beside the panel, at `place`, and a line that leads to it from the end of its curve at
     `height`; both in the panel's own fractions."""
-    axis.plot(
-        [x, x + 0.009, x + 0.018],
-        [height, place, place],
-        transform=axis.transAxes,
-        color=look.colour,
-        linewidth=1.1,
-        clip_on=False,
-    )
-    axis.text(
-        x + 0.022,
-        place,
-        look.name,
-        transform=axis.transAxes,
-        va="center",
-        fontsize=14,
-        fontweight=look.weight,
-        color=look.ink,
-    )
+    pen = {"transform": axis.transAxes, "color": look.colour, "linewidth": 1.1, "clip_on": False}
+    axis.plot([x, x + 0.009, x + 0.018], [height, place, place], **pen)
+    say(axis, x + 0.022, place, look.name, va="center", **look.words)
 
 
 def label_ends(axis: Axes, ends: Sequence[tuple[Look, float]], gap: float, top: float, x: float) -> list[float]:
@@ -351,27 +335,9 @@ def label_ends(axis: Axes, ends: Sequence[tuple[Look, float]], gap: float, top: 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places for labels as near as can be to where they are wanted, no two nearer than `gap`, all within low..high."""
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    clusters: list[list[float]] = []  # [sum of wanted centres, labels]
-    for place in order:
-        clusters.append([wanted[place], 1])
-        while True:
-            centre, count = clusters[-1][0] / clusters[-1][1], clusters[-1][1]
-            bottom = min(max(centre - gap * (count - 1) / 2, low), high - gap * (count - 1))
-            if len(clusters) < 2:
-                break
-            below, many = clusters[-2][0] / clusters[-2][1], clusters[-2][1]
-            top = min(max(below - gap * (many - 1) / 2, low), high - gap * (many - 1)) + gap * (many - 1)
-            if bottom - top >= gap:
-                break
-            total, number = clusters.pop()
-            clusters[-1] = [clusters[-1][0] + total, clusters[-1][1] + number]
-    places = [0.0] * len(wanted)
-    index = 0
-    for total, count in clusters:
-        count = int(count)
-        bottom = min(max(total / count - gap * (count - 1) / 2, low), high - gap * (count - 1))
-        for step in range(count):
-            places[order[index]] = bottom + gap * step
-            index += 1
-    return places
+    order = np.argsort(wanted, kind="stable")
+    steps = gap * np.arange(len(wanted))
+    nearest = isotonic_regression(np.asarray(wanted, float)[order] - steps).x if len(wanted) else steps
+    places = np.empty(len(wanted))
+    places[order] = np.clip(nearest, low, high - gap * (len(wanted) - 1)) + steps
+    return places.tolist()

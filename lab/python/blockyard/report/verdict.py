@@ -11,7 +11,7 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import NoFrames
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
 from blockyard.analysis.standing import Measure, Standing
-from blockyard.counted import counted, listed
+from blockyard.counted import counted, first_listed
 from blockyard.report import site_tables, units
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph
 from blockyard.report.lineup import MeasuredSection, short_name
@@ -105,7 +105,7 @@ def _distrust(one: Answer) -> list[str]:
     poor = {name: subjects for name, subjects in graded.items() if subjects}
     if not poor:
         return []
-    who = "every allocator" if len(poor) == len(graded) > 1 else _listed(list(poor))
+    who = "every allocator" if len(poor) == len(graded) > 1 else first_listed(list(poor), _NAMED)
     why = ", ".join(dict.fromkeys(subject for subjects in poor.values() for subject in subjects))
     return [f"Trust this with care: runs of {who} are graded poor ({why})."]
 
@@ -160,7 +160,7 @@ def _fix(one: Answer, own: Standing, budget: float) -> list[str]:
     if not better:
         return []
     shown = [f"{short_name(each.allocator)} ({_share(each, budget)})" for each in better]
-    return [f"In a typical run the worst frame takes {_share(own, budget)}, less with {_listed(shown)}."]
+    return [f"In a typical run the worst frame takes {_share(own, budget)}, less with {first_listed(shown, _NAMED)}."]
 
 
 def _conclusion(one: Answer) -> str:
@@ -175,7 +175,7 @@ def _conclusion(one: Answer) -> str:
         f"{short_name(each.allocator)} ({', '.join(measure.value for measure in each.those(Verdict.BETTER))})"
         for each in sorted(safe, key=lambda each: -len(each.those(Verdict.BETTER)))
     ]
-    return f"Better in something and worse in nothing: {_listed(shown)}."
+    return f"Better in something and worse in nothing: {first_listed(shown, _NAMED)}."
 
 
 def _gain_and_loss(one: Standing) -> str:
@@ -191,7 +191,7 @@ def _changes(one: Answer) -> list[str]:
     for measure in own.values:
         better, worse = (_sorted(one, measure, verdict) for verdict in (Verdict.BETTER, Verdict.WORSE))
         parts = [
-            f"{words} " + _listed([f"{short_name(each.allocator)} ({_shown(each, measure)})" for each in those])
+            f"{words} {first_listed([_named(each, measure) for each in those], _NAMED)}"
             for words, those in (("lower with", better), ("higher with", worse[::-1]))
             if those
         ]
@@ -203,7 +203,7 @@ def _changes(one: Answer) -> list[str]:
         else:
             unchanged.append(f"{measure.value} ({_shown(own, measure)})")
     if unchanged and any(each.those(Verdict.BETTER) for each in one.others):
-        found.append(f"Nobody changes {_listed(unchanged, 'or')} beyond noise.")
+        found.append(f"Nobody changes {first_listed(unchanged, _NAMED, 'or')} beyond noise.")
     return found
 
 
@@ -225,11 +225,8 @@ def _share(one: Standing, budget: float) -> str:
     return units.share(one.values[Measure.FRAME] / budget)
 
 
-def _listed(names: Sequence[str], word: str = "and") -> str:
-    shown = list(names[:_NAMED])
-    if len(names) > _NAMED:
-        shown.append(f"{len(names) - _NAMED} more")
-    return listed(shown, word)
+def _named(each: Standing, measure: Measure) -> str:
+    return f"{short_name(each.allocator)} ({_shown(each, measure)})"
 
 
 def _shown(each: Standing, measure: Measure) -> str:

@@ -10,7 +10,7 @@ from blockyard.analysis import causes, fidelity, figures, memory, samples, tiles
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
-from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Percentile, View, paid
+from blockyard.analysis.latency import SAMPLES_BEYOND, WITH_INTERVAL, Operation, Percentile, View, paid
 from blockyard.analysis.sections import Section, middle
 from blockyard.report import cause_tables, frame_tables, registry
 from blockyard.report.lineup import Lineup, MeasuredSection
@@ -19,7 +19,6 @@ from blockyard.report.page.stacks import SUM_STEPS
 from blockyard.report.table import Table, raw
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
-_TABLE = (P50, P99, P999, P9999, P99999)
 _LIMITS_NS = figures.RATE_LIMITS_NS
 _BODY_STEPS, _NINE_STEPS, _NINES = 36, 16, 6
 
@@ -87,7 +86,7 @@ def constants() -> dict[str, Any]:
         "beyond": SAMPLES_BEYOND,
         "shares": [[one.numerator, one.denominator] for one in _points()],
         "limits_ns": _LIMITS_NS,
-        "percentiles": [[one.label, one.numerator, one.denominator] for one in _TABLE],
+        "percentiles": [[one.label, one.numerator, one.denominator] for one in WITH_INTERVAL],
     }
 
 
@@ -127,9 +126,9 @@ def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[st
         else None
         for point in _points()
     ]
-    named = [found.percentile(percentile) for percentile in _TABLE]
+    named = [found.percentile(percentile) for percentile in WITH_INTERVAL]
     known = one.known(view, operation, paid(operation))
-    ends = [one.together.ends(known.get(percentile.label)) for percentile in _TABLE]
+    ends = [one.together.ends(known.get(percentile.label)) for percentile in WITH_INTERVAL]
     return {
         "samples": found.samples,
         "intervals": [each and list(map(_digits, each)) for each in ends],

@@ -14,7 +14,7 @@ import numpy as np
 
 from blockyard.advise.document import Advice
 from blockyard.analysis import passes, samples, stack_tree, tiles, timeline
-from blockyard.analysis.figures import SLOWEST, AllocatorFigures, bad_rows, open_rows
+from blockyard.analysis.figures import SLOWEST, VIEWS, AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.frames import SHARES_OVER, FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.passes import ALL, FREE
@@ -39,7 +39,6 @@ _MOST_SINGLES = 6000
 """So many more nodes show the stacks of slow events in full."""
 _BYTES_A_CELL, _BYTES_A_TIME, _BYTES_A_NODE = 3.0, 1.6, 1.8
 """What these take once compressed: a cell, its times of one allocator, and the stack of a slow event."""
-_VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT, View.ATTRIBUTED: passes.ATTRIBUTED}
 
 
 @dataclass(frozen=True)
@@ -248,14 +247,14 @@ def _times(one: AllocatorFigures, group: np.ndarray, groups: int, frame: np.ndar
     sums, over = passes.group_times(opened, group, groups, weights)
     made = {}
     known = [view for view in View if one.looked_into or view is not View.ATTRIBUTED]
-    found = {view: _steps(sums[_VIEWS[view]], one, view) for view in known}
+    found = {view: _steps(sums[VIEWS[view]], one, view) for view in known}
     for view in known:
         values = found[view] if view is View.AS_RUN else np.maximum(found[View.AS_RUN], found[view]) - found[view]
         made[f"time.{view.value}"] = values
         if over is not None:
-            cells = np.flatnonzero(over[_VIEWS[view]] > 0)
+            cells = np.flatnonzero(over[VIEWS[view]] > 0)
             made[f"over.{view.value}.cell"] = cells.astype(np.uint32)
-            made[f"over.{view.value}"] = _steps(over[_VIEWS[view]][cells], one, view)
+            made[f"over.{view.value}"] = _steps(over[VIEWS[view]][cells], one, view)
     return made
 
 
