@@ -2,10 +2,11 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import the_command
+from the_command import ROOT
+
 BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or ROOT / "build" / "release")
 
 #: By advice: the functions whose blocks it suits without exception.
@@ -30,17 +31,11 @@ ALMOST = {
 
 
 def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": "120", "PYTHONPATH": str(ROOT / "lab" / "python")}
-    environment["BLOCKYARD_BUILD"] = str(BUILD)
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    return the_command.blockyard(*arguments, columns=120, more={"BLOCKYARD_BUILD": str(BUILD)})
 
 
 def record(journal: Path) -> Path:
     program = BUILD / "tests" / "advise" / "advise-planted"
     assert program.is_file(), f"{program} is missing: build with BLOCKYARD_TESTS=ON"
-    done = blockyard("record", "-o", journal, "--", program)
-    assert done.returncode == 0, done.stderr
+    the_command.success(blockyard("record", "-o", journal, "--", program))
     return journal

@@ -1,18 +1,15 @@
 """Small games as text journals: each site of them allocates in one known way."""
 
-import os
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from stacked import Journal
+from the_command import blockyard, success
 
 from blockyard.advise import tool
 from blockyard.advise.document import Advice, Site
 
-ROOT = Path(__file__).resolve().parents[2]
 FRAME_NS = 16_000_000
 FRAMES = 60
 
@@ -64,6 +61,22 @@ class Game:
         self._ns += 100
         self.journal.free(block, self._ns, self.stack(*functions), thread=thread)
 
+    def free_all(self, blocks: list[int], *functions: str | tuple) -> None:
+        """The list is empty then."""
+        for block in blocks:
+            self.free(block, *functions)
+        blocks.clear()
+
+    def thin_out(self, blocks: list[int], most: int, *functions: str | tuple) -> None:
+        """Frees some, from all over the list, until so many are left."""
+        while len(blocks) > most:
+            self.free(blocks.pop(self.frame * 7 % len(blocks)), *functions)
+
+    def brief(self, count: int, size: int, *functions: str | tuple) -> None:
+        """So many blocks that are freed at once, at the frame's end."""
+        for _ in range(count):
+            self.free(self.allocate(size, *functions), "end_frame()")
+
     def wait(self, ns: int) -> None:
         self._ns += ns
 
@@ -86,22 +99,9 @@ def play(path: Path, each_frame: Callable[[Game], None], frames: int = FRAMES, m
     return game.write()
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
-    environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": str(ROOT / "lab" / "python")}
-    command = [sys.executable, "-m", "blockyard", *map(str, arguments)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    with started(*arguments) as running:
-        output, error = running.communicate()
-    return subprocess.CompletedProcess(running.args, running.returncode, output, error)
-
-
 def advise(journal: Path, *options: object) -> Advice:
     output = journal.with_name(f"{journal.stem}-advice-{len(list(journal.parent.iterdir()))}")
-    done = blockyard("advise", journal, "--no-replay", "-o", output, *options)
-    assert done.returncode == 0, done.stderr
+    success(blockyard("advise", journal, "--no-replay", "-o", output, *options))
     return tool.read(output)
 
 

@@ -6,7 +6,8 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from played import Game, advise, blockyard, play, started
+from played import Game, advise, play
+from the_command import blockyard, refusal, started, success
 
 from blockyard import terminal
 from blockyard.advise import measure
@@ -73,14 +74,12 @@ def test_ten_seconds_around_the_worst_frame_are_replayed(duration_s, worst_s, ex
 def test_a_short_game_is_replayed_with_and_without_each_change(tmp_path):
     out = tmp_path / "out"
     path = play(tmp_path / "game.txt", shade, frames=20)
-    done = blockyard("advise", path, "--json", "-o", out)
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("advise", path, "--json", "-o", out))
     report = json.loads(done.stdout)
     assert report["measured"]["plain"]["frames"] > 0
     assert all(advice["gain"]["total_ns"]["value"] > 0 for advice in report["advice"])
     assert report == json.loads((out / "advice.json").read_text())
-    again = blockyard("advise", path, "-o", out)
-    assert again.returncode == 1 and "exists already" in again.stderr
+    assert "exists already" in refusal(blockyard("advise", path, "-o", out))
 
 
 def test_a_log_is_told_that_work_goes_on(monkeypatch, capsys):
@@ -94,16 +93,14 @@ def test_an_interrupted_measurement_goes_on(tmp_path):
     out = tmp_path / "out"
     path = play(tmp_path / "game.txt", shade, frames=20)
     assert blockyard("advise", path, "--no-replay", "-o", out).returncode == 0
-    done = blockyard("advise", path, "-o", out)
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("advise", path, "-o", out))
     assert "Measured by replay" in done.stdout
     assert done.stdout.splitlines()[-1].endswith(f"blockyard report {out}")
 
 
 def test_frames_of_a_program_that_marks_none_are_those_of_fps(tmp_path):
     path = play(tmp_path / "game.txt", draw, frames=20, marks=False)
-    done = blockyard("advise", path, "--fps", 25, "-o", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("advise", path, "--fps", 25, "-o", tmp_path / "out"))
     assert "frames by the clock (25 per second)" in " ".join(done.stdout.split())
     report = json.loads((tmp_path / "out" / "advice.json").read_text())
     assert report["measured"]["plain"]["frames"] in (7, 8)  # of 0.3 s

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import the_command
 from recorded import BUILD
+from the_command import refusal, success
 
 PROGRAM = str(BUILD / "tests" / "budget" / "budget-audio")
 AUDIO = "thread=audio* allocations=0 per=frame after=play"
@@ -105,8 +106,7 @@ def test_a_program_without_frames_is_not_judged_by_frame() -> None:
 def test_sites_to_ignore_are_left_out_and_counted_and_one_that_fits_nothing_is_said(tmp_path: Path) -> None:
     known = tmp_path / "known"
     known.write_text("*mix*  # goes with the new mixer\nnowhere  # was mended\n")
-    done = budget("--limit", AUDIO, "--ignore", known, "--", PROGRAM, 7)
-    assert done.returncode == 0
+    done = success(budget("--limit", AUDIO, "--ignore", known, "--", PROGRAM, 7))
     assert "4 calls (8.44 KiB) of *mix*: goes with the new mixer" in done.stdout
     assert "nothing of nowhere" in done.stdout
 
@@ -133,9 +133,7 @@ def test_learned_limits_hold_for_the_program_that_they_were_learned_from(tmp_pat
 
 def test_no_limits_are_learned_from_a_program_that_fails(tmp_path: Path) -> None:
     limits = tmp_path / "budget.toml"
-    done = budget("--learn", limits, "--", PROGRAM, 0, 5)
-    assert done.returncode == 1
-    assert "itself ended with exit code 5" in done.stderr
+    assert "itself ended with exit code 5" in refusal(budget("--learn", limits, "--", PROGRAM, 0, 5))
     assert not limits.exists()
 
 
@@ -159,17 +157,14 @@ def test_no_limits_are_learned_from_a_program_that_fails(tmp_path: Path) -> None
     ],
 )
 def test_limits_that_are_none_are_refused_in_one_sentence(arguments: tuple, words: str) -> None:
-    done = budget(*arguments, "--", PROGRAM)
-    assert done.returncode == 1
-    assert words in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    said = refusal(budget(*arguments, "--", PROGRAM))
+    assert words in said
+    assert len(said.splitlines()) == 1
 
 
 def test_a_program_that_fails_or_is_not_there_ends_with_1() -> None:
     assert "itself ended with exit code 5" in budget("--limit", AUDIO, "--", PROGRAM, 0, 5).stderr
-    missing = budget("--limit", AUDIO, "--", "./no-such-program")
-    assert missing.returncode == 1
-    assert "was not found" in missing.stderr
+    assert "was not found" in refusal(budget("--limit", AUDIO, "--", "./no-such-program"))
 
 
 FORBIDDEN = str(BUILD / "tests" / "budget" / "budget-forbidden")
@@ -236,7 +231,6 @@ def test_stop_leaves_a_program_alone_that_keeps_to_its_limits() -> None:
 
 def test_a_program_whose_own_malloc_hands_calls_on_is_judged() -> None:
     counted = BUILD / "tests" / "budget" / "expect_allocations_test"
-    done = budget("--limit", "allocations=100000", "--", counted, "--gtest_list_tests")
-    assert done.returncode == 0, done.stderr
+    done = success(budget("--limit", "allocations=100000", "--", counted, "--gtest_list_tests"))
     assert "all kept" in done.stdout
     assert ": 0 at most" not in done.stdout

@@ -14,12 +14,6 @@ import the_command
 STAND_IN = Path(__file__).parent / "stand_in.py"
 
 
-def refusal(done: subprocess.CompletedProcess[str]) -> str:
-    """What a command that failed says."""
-    assert done.returncode == 1, done.stderr
-    return done.stderr
-
-
 class Lab:
     """A build folder with stand-ins, and the `blockyard` command on it."""
 

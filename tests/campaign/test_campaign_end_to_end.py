@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from stack_paths import name_of
 from stacked import Journal
-from the_command import blockyard
+from the_command import blockyard, refusal, success
 
 from blockyard import allocators, native
 from blockyard.analysis.sites import Sites
@@ -131,8 +131,7 @@ def test_the_facts_of_a_run_agree_with_the_plan_of_the_campaign(journal: Path, t
 
 def test_an_allocator_of_ones_own_is_replayed_beside_the_others(journal: Path, tmp_path: Path) -> None:
     own = allocator(tmp_path, "own", "return cut(size);")
-    done = blockyard("replay", journal, "-a", f"null,{own}", "-o", tmp_path / "r", "--repeats", 1)
-    assert done.returncode == 0, done.stderr
+    success(blockyard("replay", journal, "-a", f"null,{own}", "-o", tmp_path / "r", "--repeats", 1))
     assert (tmp_path / "r/runs/tiny/own/1x-page/1/samples.npy").is_file()
 
 
@@ -148,8 +147,7 @@ def test_an_allocator_that_fails_is_reported_and_the_others_go_on(
     journal: Path, tmp_path: Path, malloc: str, words: str
 ) -> None:
     bad = allocator(tmp_path, "bad", malloc)
-    done = blockyard("replay", journal, "-a", f"{bad},null", "-o", tmp_path / "r", "--repeats", 1)
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("replay", journal, "-a", f"{bad},null", "-o", tmp_path / "r", "--repeats", 1))
     failed = json.loads((tmp_path / "r/runs/tiny/bad/1x-page/1/run.json").read_text())
     assert failed["status"] == "failed"
     assert words in failed["reason"]
@@ -159,9 +157,8 @@ def test_an_allocator_that_fails_is_reported_and_the_others_go_on(
 
 def test_a_line_that_does_not_parse_is_named_and_nothing_is_left_behind(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("a 16 1000 1 10\na sixteen 2000 1 20\n")
-    done = blockyard("replay", tmp_path / "bad.txt", "-a", "null", "-o", tmp_path / "r")
-    assert done.returncode == 1
-    assert "2" in done.stderr.splitlines()[-1]
+    said = refusal(blockyard("replay", tmp_path / "bad.txt", "-a", "null", "-o", tmp_path / "r"))
+    assert "2" in said.splitlines()[-1]
     assert not (tmp_path / "r").exists()
 
 
@@ -180,10 +177,8 @@ def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path)
             tmp_path / f"share{number}",
         )
         assert done.returncode == 0, done.stderr
-    done = blockyard("merge", "-o", tmp_path / "whole", tmp_path / "share1", tmp_path / "share2")
-    assert done.returncode == 0, done.stderr
-    done = blockyard("report", tmp_path / "whole", "--no-pictures", "--no-samples-parquet")
-    assert done.returncode == 0, done.stderr
+    success(blockyard("merge", "-o", tmp_path / "whole", tmp_path / "share1", tmp_path / "share2"))
+    done = success(blockyard("report", tmp_path / "whole", "--no-pictures", "--no-samples-parquet"))
     assert "2 repeats" in done.stdout
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from campaign_lab import Lab, refusal
-from the_command import ROOT
+from campaign_lab import Lab
+from the_command import ROOT, refusal, success
 
 from blockyard.campaign import settings
 from blockyard.errors import UserError
@@ -25,8 +25,7 @@ def test_a_campaign_file_says_what_runs(lab: Lab) -> None:
         'allocators = ["null"]\npace = ["max"]\ntouch = ["all"]\nrepeats = 2\n'
         '[[journal]]\nname = "burst"\npath = "game.txt"\nfrom = 0.0\nto = 1.5\n',
     )
-    done = lab.replay("--campaign", "own.toml")
-    assert done.returncode == 0, done.stderr
+    success(lab.replay("--campaign", "own.toml"))
     assert lab.calls() == ["burst null max all 1", "burst null max all 2"]
 
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from campaign_lab import Lab, refusal
+from campaign_lab import Lab
+from the_command import refusal
 
 
 @pytest.fixture

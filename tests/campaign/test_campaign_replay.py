@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 
 import pytest
-from campaign_lab import Lab, refusal
+from campaign_lab import Lab
+from the_command import refusal, success
 
 
 def test_every_allocator_is_run_in_every_repeat_in_interleaved_order(lab: Lab) -> None:
-    done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 3)
-    assert done.returncode == 0, done.stderr
+    success(lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 3))
     assert lab.calls() == [
         "game glibc 1 page 1",
         "game null 1 page 1",
@@ -96,8 +96,7 @@ def test_a_run_inherits_nothing_that_could_tune_an_allocator(lab: Lab) -> None:
 
 def test_an_allocator_that_is_missing_is_named_with_the_reason_and_the_rest_run(lab: Lab) -> None:
     (lab.build / "blockyard-adapter-glibc.so").unlink()
-    done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1)
-    assert done.returncode == 0
+    done = success(lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1))
     assert "missing: glibc: blockyard-adapter-glibc.so was not built" in done.stderr
     assert lab.runs() == {"game/null/1x-page/1"}
 
@@ -119,8 +118,7 @@ def test_it_fails_when_every_allocator_is_missing(lab: Lab) -> None:
 )
 def test_a_failed_run_is_reported_with_its_reason_and_the_others_go_on(lab: Lab, fate: str, reason: str) -> None:
     lab.behave(fail={"glibc": fate})
-    done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 2)
-    assert done.returncode == 0
+    done = success(lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 2))
     assert f"game/glibc/1x-page/1: {reason}" in done.stderr
     failed = json.loads((lab.folder / "results/runs/game/glibc/1x-page/1/run.json").read_text())
     assert (failed["status"], failed["reason"]) == ("failed", reason)
@@ -212,8 +210,7 @@ def test_resume_runs_only_what_is_missing(lab: Lab) -> None:
     lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 2)
     (lab.folder / "results/runs/game/null/1x-page/2/run.json").unlink()
     before = len(lab.calls())
-    done = lab.replay("--resume")
-    assert done.returncode == 0, done.stderr
+    success(lab.replay("--resume"))
     assert lab.calls()[before:] == ["game null 1 page 2"]
 
 
@@ -234,8 +231,7 @@ def test_resume_with_the_same_options_is_accepted(lab: Lab) -> None:
 def test_resume_adds_repeats(lab: Lab) -> None:
     lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1)
     before = len(lab.calls())
-    done = lab.replay("--resume", "--repeats", 2)
-    assert done.returncode == 0, done.stderr
+    success(lab.replay("--resume", "--repeats", 2))
     assert lab.calls()[before:] == ["game null 1 page 2", "game glibc 1 page 2"]
     lab.replay("--resume")
     assert len(lab.calls()) == before + 2
@@ -287,8 +283,7 @@ def test_what_runs_look_for_and_walk_stays_with_the_campaign(lab: Lab) -> None:
 
 
 def test_traced_runs_come_last_and_lie_in_a_folder_of_their_own(lab: Lab) -> None:
-    done = lab.replay(lab.journal("game.txt"), "-a", "null,glibc", "--repeats", 1, "--trace")
-    assert done.returncode == 0, done.stderr
+    success(lab.replay(lab.journal("game.txt"), "-a", "null,glibc", "--repeats", 1, "--trace"))
     assert lab.calls() == [
         "game null 1 page 1",
         "game glibc 1 page 1",
@@ -336,8 +331,7 @@ def test_resume_refuses_another_build_of_a_library(lab: Lab) -> None:
     library = lab.folder / "libmine.so"
     library.write_bytes(b"one build")
     (lab.build / "blockyard-adapter-foreign.so").touch()
-    done = lab.replay(lab.journal("game.txt"), "-a", f"mine={library}", "--repeats", 1)
-    assert done.returncode == 0, done.stderr
+    success(lab.replay(lab.journal("game.txt"), "-a", f"mine={library}", "--repeats", 1))
     library.write_bytes(b"another build")
     assert f"{library} has changed since the campaign" in refusal(lab.replay("--resume", "--repeats", 2))
 

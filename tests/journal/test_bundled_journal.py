@@ -38,15 +38,7 @@ def test_the_document_beside_it_has_its_figures(facts):
     kinds = facts["kinds"]
     assert {
         BUNDLED.stat().st_size,
-        facts["events"],
-        facts["preamble"]["blocks"],
-        facts["preamble"]["bytes"],
-        facts["allocations"],
-        kinds["reallocate"],
-        kinds["allocate_zeroed"],
-        kinds["allocate_aligned"],
-        facts["frees"],
-        facts["remote_frees"],
-        facts["max_live_bytes"],
-        kinds["frame_mark"],
+        *(facts[name] for name in ("events", "allocations", "frees", "remote_frees", "max_live_bytes")),
+        *(facts["preamble"][name] for name in ("blocks", "bytes")),
+        *(kinds[name] for name in ("reallocate", "allocate_zeroed", "allocate_aligned", "frame_mark")),
     } <= said

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from the_command import ROOT, blockyard
+from the_command import ROOT, blockyard, success
 
 from blockyard import native
 
@@ -80,21 +80,9 @@ def expect_sentence(result: subprocess.CompletedProcess[str], *parts: str) -> No
 
 
 def test_info_prints_what_the_study_prints_within_80_columns(byj):
-    result = blockyard("info", byj)
-    assert result.returncode == 0
-    for what in (
-        "mallocs",
-        "frees",
-        "total allocation",
-        "max live bytes",
-        "average",
-        "median",
-        "leaked",
-        "Threads",
-        "Lifetimes",
-        "Sizes",
-        "Frames",
-    ):
+    result = success(blockyard("info", byj))
+    words = "mallocs,frees,total allocation,max live bytes,average,median,leaked,Threads,Lifetimes,Sizes,Frames"
+    for what in words.split(","):
         assert what in result.stdout
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
@@ -123,8 +111,7 @@ def test_the_programs_allocator_is_kept_and_shown(tmp_path):
 
 
 def test_check_says_what_it_checked(byj):
-    result = blockyard("check", byj)
-    assert result.returncode == 0
+    result = success(blockyard("check", byj))
     assert "no violation in 5 events" in result.stdout
 
 
@@ -164,8 +151,7 @@ def test_convert_anonymous_leaves_no_name_in_the_journal(with_stacks, tmp_path):
 
 
 def test_cut_takes_the_stretch_with_its_preamble(byj, tmp_path):
-    result = blockyard("cut", byj, "--from", "1", "-o", tmp_path / "cut.byj")
-    assert result.returncode == 0
+    result = success(blockyard("cut", byj, "--from", "1", "-o", tmp_path / "cut.byj"))
     assert "3 events, of them 1 preamble" in result.stdout
 
 
@@ -416,8 +402,7 @@ def test_a_real_heaptrack_recording_is_imported_in_both_its_forms(tmp_path):
     facts = []
     for recording in recordings:
         output = tmp_path / (recording.stem + ".byj")
-        result = tool("convert", recording, "-o", output)
-        assert result.returncode == 0, result.stderr
+        success(tool("convert", recording, "-o", output))
         assert tool("check", output).returncode == 0
         facts.append(json.loads(tool("info", "--json", output).stdout))
     for fact in facts:

@@ -74,6 +74,15 @@ def measured(total_ns: float) -> dict[str, Any]:
     }
 
 
+REPORT = json.loads("""{
+  "journal": "game.byj", "leave": [], "inside": [], "left_count": 0, "on": [], "notes": [], "dotnet": false,
+  "has_names": true, "marked_frames": true, "frames": 60, "program": "", "allocator": "", "allocations": 0,
+  "halves": null, "duration_ns": 6000000000, "estimated_ns": 1e7, "estimated_worst_frame_ns": 1e6,
+  "worst_frame_ns": 1000000000
+}""")
+MEASURED = {"allocator": "glibc", "repeats": 5, "together": None, "from_s": None, "to_s": None}
+
+
 def write(
     folder: Path,
     changes: list[dict[str, Any]],
@@ -86,38 +95,13 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     for place, one in enumerate(changes):
         one |= {"id": place + 1, "group": place}
-    plain = measured(10e6)
     report = {
-        "journal": "game.byj",
+        **REPORT,
         "request": {"journal": "/there/game.byj", "sha256": [sha256], "on": [], "apply": [], "all": False, "fps": 60},
         "advice": changes,
-        "leave": [],
-        "inside": [],
-        "left_count": 0,
-        "on": [],
-        "notes": [],
-        "dotnet": False,
-        "has_names": True,
-        "marked_frames": True,
-        "frames": 60,
-        "program": "",
-        "allocator": "",
         "events": events,
-        "allocations": 0,
         "sites": len(changes),
-        "halves": None,
-        "duration_ns": 6_000_000_000,
-        "estimated_ns": 10e6,
-        "estimated_worst_frame_ns": 1e6,
-        "worst_frame_ns": 1_000_000_000,
-        "measured": {
-            "allocator": "glibc",
-            "repeats": 5,
-            "plain": plain,
-            "together": None,
-            "from_s": None,
-            "to_s": None,
-        },
+        "measured": {**MEASURED, "plain": measured(10e6)},
         **members,
     }
     (folder / "advice.json").write_text(json.dumps(report))

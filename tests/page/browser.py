@@ -93,6 +93,29 @@ class Page:
         self._tab.mouse.wheel(0, delta)
         self.settle()
 
+    def focus(self, selector: str) -> None:
+        self._tab.focus(selector)
+        self.settle()
+
+    def fill(self, name: str, value: object) -> None:
+        """The field of this id, as who writes, or picks the first choice that begins so."""
+        self.evaluate(f"""(() => {{ const field = document.getElementById('{name}'), choices = field.options;
+            field.value = choices ? [...choices].find(one => one.value.startsWith('{value}')).value : '{value}';
+            field.dispatchEvent(new Event(choices ? 'change' : 'input')); }})()""")
+        self.settle()
+
+    def text(self, name: str) -> str:
+        """Of the element with this id."""
+        return self.evaluate(f"document.getElementById('{name}').textContent")
+
+    def picture(self, selector: str) -> str:
+        """The pixels of a chart."""
+        return self.evaluate(f"document.querySelector('{selector}').toDataURL()")
+
+    def link(self) -> str:
+        """To what is shown, which the page writes a moment later."""
+        return self.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+
     def press(self, *keys: str) -> None:
         for key in keys:
             self._tab.keyboard.press(key)

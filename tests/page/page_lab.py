@@ -1,14 +1,14 @@
 """What the tests of the page share: a report with its page, the campaign's samples, where screenshots go."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import synthetic
+import the_command
+from browser import Page
+from the_command import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "build" / "test-output" / "page"
 ALLOCATORS = [("null", 0.05, 0.0), ("glibc", 1.1, 1.2), ("jemalloc", 0.9, 0.8), ("mimalloc", 0.7, 0.5)]
 EVENTS, REPEATS, SECONDS = 60_000, 3, 6.0
@@ -16,29 +16,12 @@ EVENTS, REPEATS, SECONDS = 60_000, 3, 6.0
 
 def report(directory: Path, *options: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """`blockyard report DIRECTORY --html`, tables and page alone."""
-    return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "blockyard",
-            "report",
-            str(directory),
-            "--all",
-            "--html",
-            "--no-pictures",
-            "--no-samples-parquet",
-            *map(str, options),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), **environment},
-    )
+    options = ("--all", "--html", "--no-pictures", "--no-samples-parquet", *options)
+    return the_command.blockyard("report", directory, *options, more=environment)
 
 
 def page_of(campaign: synthetic.Campaign) -> Path:
-    done = report(campaign.directory)
-    assert done.returncode == 0, done.stderr
+    the_command.success(report(campaign.directory))
     return campaign.directory / "report" / "report.html"
 
 
@@ -52,3 +35,20 @@ def nanoseconds(rows: np.ndarray) -> np.ndarray:
     call = np.maximum(rows["call"].astype(np.int64) - 36, 0)
     touch = np.where(rows["touch"] > 0, np.maximum(rows["touch"].astype(np.int64) - 30, 0), 0)
     return (call + touch) / 2.6
+
+
+def slow(campaign: synthetic.Campaign, allocator: str, *, frees: bool = False) -> np.ndarray:
+    """The events that the scatter marks: among the 20,000 slowest, and above what those are complete from."""
+    repeats = samples(campaign, allocator)
+    worst = np.max([nanoseconds(rows) for rows in repeats], axis=0)
+    slowest = np.argsort(-worst, kind="stable")[:20_000]
+    is_free = repeats[0]["kind"][slowest] == synthetic.FREE
+    return slowest[(is_free == frees) & (worst[slowest] > worst[slowest].min())]
+
+
+def shown_range(tab: Page) -> tuple[float, float]:
+    """The stretch of time that all charts show, in seconds."""
+    return tuple(
+        float(tab.evaluate(f"document.getElementById('handle-{name}').getAttribute('aria-valuenow')"))
+        for name in ("from", "to")
+    )

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import stack_files
 from browser import Page
-from page_lab import SHOTS, nanoseconds, page_of, report, samples
+from page_lab import SHOTS, nanoseconds, page_of, report, samples, shown_range, slow
 from stack_files import CLEAR, LABEL, SPAWN, TEXT_OF_LABEL, TEXT_OF_SPAWN
 from synthetic import FREE, Campaign
 from synthetic import rows as rows_of
+from the_command import success
 
 from blockyard.analysis.samples import NO_EVENT
 from blockyard.analysis.sites import NONE
@@ -33,31 +34,6 @@ def page(campaign: Campaign) -> Path:
     return page_of(campaign)
 
 
-def text(tab: Page, name: str) -> str:
-    return tab.evaluate(f"document.getElementById('{name}').textContent")
-
-
-def picture(tab: Page, selector: str) -> str:
-    return tab.evaluate(f"document.querySelector('{selector}').toDataURL()")
-
-
-def weigh(tab: Page, by: str) -> None:
-    tab.evaluate(f"""(() => {{ const pick = document.getElementById('weigh'); pick.value = '{by}';
-                     pick.dispatchEvent(new Event('change')); }})()""")
-    tab.settle()
-
-
-def find(tab: Page, what: str) -> None:
-    tab.evaluate(f"""(() => {{ const field = document.getElementById('find'); field.value = '{what}';
-                     field.dispatchEvent(new Event('input')); }})()""")
-    tab.settle()
-
-
-def focus(tab: Page) -> None:
-    tab.evaluate("document.getElementById('flame').focus()")
-    tab.settle()
-
-
 def number(words: str) -> float:
     """Of `1,234 calls`, `12.3 KiB`, `4.56 ms`."""
     value, unit = re.match(r"([\d,.]+) (\w+)", words).groups()
@@ -67,26 +43,26 @@ def number(words: str) -> float:
 
 def frames(tab: Page) -> dict[str, float]:
     """By function what is shown of it, read with the keyboard: of each row of the graph every frame."""
-    focus(tab)
+    tab.focus("#flame")
     tab.press("Home")
     found = {}
     for _ in range(5):
-        before = text(tab, "frame-words")
+        before = tab.text("frame-words")
         for _ in range(6):
-            name, amount, *_ = text(tab, "frame-words").split(" · ")
+            name, amount, *_ = tab.text("frame-words").split(" · ")
             found[name] = number(amount)
             tab.press("ArrowRight")
         for _ in range(6):
             tab.press("ArrowLeft")
         tab.press("ArrowDown")
-        if text(tab, "frame-words") == before:
+        if tab.text("frame-words") == before:
             break
     return found
 
 
 def stretch_of(tab: Page, rows: np.ndarray, begin: float, end: float) -> np.ndarray:
     """Which rows lie in the whole stretches of time that the graph says it counts."""
-    whole = number(text(tab, "flame-words").split("whole stretches of ")[1])
+    whole = number(tab.text("flame-words").split("whole stretches of ")[1])
     last = 1.0005 * rows["start"].max()
     columns = min((1 << power for power in range(5, 13)), key=lambda count: abs(count - last / whole))
     place = rows["start"] / last * columns
@@ -103,23 +79,19 @@ def test_it_shows_who_called_in_the_whole_run(tab: Page, page: Path, campaign: C
     assert shown["spawn(Level&, int)"] == spawned.sum()
     assert shown["label(int)"] == (mallocs & np.isin(leaves, (LABEL, TEXT_OF_LABEL))).sum()
     assert shown["(no call stack)"] == (mallocs & (leaves == NONE)).sum()
-    assert "of the events have no stack" in text(tab, "flame-words")
+    assert "of the events have no stack" in tab.text("flame-words")
     tab.screenshot(SHOTS / "flame.png")
 
 
 def test_it_follows_the_brush(tab: Page, page: Path, campaign: Campaign, leaves: np.ndarray) -> None:
     tab.open(page)
-    before = picture(tab, CANVAS)
+    before = tab.picture(CANVAS)
     tab.drag("#strip", (0.6, 0.5), (0.9, 0.5))
-    assert picture(tab, CANVAS) != before
+    assert tab.picture(CANVAS) != before
     shown = frames(tab)
     assert "spawn(Level&, int)" not in shown
-    begin, end = (
-        float(tab.evaluate(f"document.getElementById('handle-{name}').getAttribute('aria-valuenow')"))
-        for name in ("from", "to")
-    )
     rows = samples(campaign, "null")[0]
-    here = stretch_of(tab, rows, begin, end) & (rows["kind"] != FREE)
+    here = stretch_of(tab, rows, *shown_range(tab)) & (rows["kind"] != FREE)
     assert shown["label(int)"] == pytest.approx((here & np.isin(leaves, (LABEL, TEXT_OF_LABEL))).sum(), abs=3)
 
 
@@ -142,8 +114,8 @@ def test_time_is_that_of_the_allocator_the_operation_and_the_view(
     shown = frames(tab)
     name, nodes = ("clear(Level&)", (CLEAR,)) if operation == "free" else ("label(int)", (LABEL, TEXT_OF_LABEL))
     assert shown[name] == pytest.approx(value[chosen & np.isin(leaves, nodes)].sum(), rel=0.011 + 0.005)
-    assert f"of {operation} of jemalloc, {view}" in text(tab, "flame-words")
-    assert "timed calls added up." in text(tab, "flame-words")
+    assert f"of {operation} of jemalloc, {view}" in tab.text("flame-words")
+    assert "timed calls added up." in tab.text("flame-words")
 
 
 def test_time_over_budget_is_what_frames_took_beyond_a_hundredth_of_their_time(tmp_path: Path, tab: Page) -> None:
@@ -163,9 +135,9 @@ def test_time_over_budget_is_what_frames_took_beyond_a_hundredth_of_their_time(t
     over = 400_000 - 1e9 / 60 / 100
     assert shown["every malloc"] == pytest.approx(over, rel=0.02)
     assert shown["label(int)"] == pytest.approx(over * 3 / 4, rel=0.02)
-    assert "beyond 1.00 % of a 60 Hz frame (167 us)" in text(tab, "flame-words")
+    assert "beyond 1.00 % of a 60 Hz frame (167 us)" in tab.text("flame-words")
     tab.open(page_of(campaign), "#by=over&s=0.3-0.4")
-    assert "take no more than 1.00 %" in text(tab, "flame-words")
+    assert "take no more than 1.00 %" in tab.text("flame-words")
 
 
 def test_beside_timed_calls_stands_what_all_take_without_a_clock(tmp_path: Path, tab: Page) -> None:
@@ -177,7 +149,7 @@ def test_beside_timed_calls_stands_what_all_take_without_a_clock(tmp_path: Path,
     campaign.events(np.full(40, NO_EVENT))
     stack_files.write(campaign.directory / "runs" / "game", np.full(40, LABEL))
     tab.open(page_of(campaign), "#of=one&by=time")
-    assert "without a clock around each, all calls of a run take 1.50 ms" in text(tab, "flame-words")
+    assert "without a clock around each, all calls of a run take 1.50 ms" in tab.text("flame-words")
 
 
 def test_bytes_alive_are_those_at_the_cursor(tab: Page, page: Path, campaign: Campaign, leaves: np.ndarray) -> None:
@@ -190,49 +162,41 @@ def test_bytes_alive_are_those_at_the_cursor(tab: Page, page: Path, campaign: Ca
     died = born & (ends != NO_EVENT) & (rows["start"][np.where(ends == NO_EVENT, 0, ends)] < at * 1e9)
     alive = born & ~died & np.isin(leaves, (LABEL, TEXT_OF_LABEL))
     assert frames(tab)["label(int)"] == pytest.approx(rows["size"][alive].sum(), rel=0.02)
-    before = text(tab, "flame-words")
+    before = tab.text("flame-words")
     tab.click("#memory .u-over", 0.2, 0.5)
-    assert text(tab, "flame-words") != before and "Alive at 1." in text(tab, "flame-words")
+    assert tab.text("flame-words") != before and "Alive at 1." in tab.text("flame-words")
 
 
 def test_a_click_zooms_to_a_frame_and_marks_its_events(
     tab: Page, page: Path, campaign: Campaign, leaves: np.ndarray
 ) -> None:
     tab.open(page, "#of=glibc")
-    graph, marks = picture(tab, CANVAS), picture(tab, SCATTER)
+    graph, marks = tab.picture(CANVAS), tab.picture(SCATTER)
     height = tab.evaluate(f"document.querySelector('{CANVAS}').clientHeight")
     tab.click(CANVAS, 0.2, 1 - 30 / height)  # the second row: main
-    assert text(tab, "frame-words").startswith("main · ")
+    assert tab.text("frame-words").startswith("main · ")
     tab.click(CANVAS, 0.1, 1 - 70 / height)  # the fourth row: spawn or label
-    name = text(tab, "frame-words").split(" · ")[0]
+    name = tab.text("frame-words").split(" · ")[0]
     assert name in ("spawn(Level&, int)", "label(int)")
-    assert picture(tab, CANVAS) != graph and picture(tab, SCATTER) != marks
+    assert tab.picture(CANVAS) != graph and tab.picture(SCATTER) != marks
     nodes = (SPAWN, TEXT_OF_SPAWN) if name.startswith("spawn") else (LABEL, TEXT_OF_LABEL)
     marked, seen = (
         int(words.replace(",", ""))
-        for words in re.match(r"Marked: ([\d,]+) of the ([\d,]+) ", text(tab, "scatter-words")).groups()
+        for words in re.match(r"Marked: ([\d,]+) of the ([\d,]+) ", tab.text("scatter-words")).groups()
     )
-    slowest = slow_mallocs(campaign, "glibc")
+    slowest = slow(campaign, "glibc")
     assert seen == pytest.approx(len(slowest), rel=0.02)
     assert marked == pytest.approx(np.isin(leaves[slowest], nodes).sum(), rel=0.02)
     tab.screenshot(SHOTS / "flame-zoomed.png")
     tab.click("#flame-reset")
-    assert (picture(tab, CANVAS), picture(tab, SCATTER)) == (graph, marks)
-
-
-def slow_mallocs(campaign: Campaign, allocator: str) -> np.ndarray:
-    """The events that the scatter marks: mallocs among the 20,000 slowest, and above what those are complete from."""
-    repeats = samples(campaign, allocator)
-    worst = np.max([nanoseconds(rows) for rows in repeats], axis=0)
-    slowest = np.argsort(-worst, kind="stable")[:20_000]
-    return slowest[(repeats[0]["kind"][slowest] != FREE) & (worst[slowest] > worst[slowest].min())]
+    assert (tab.picture(CANVAS), tab.picture(SCATTER)) == (graph, marks)
 
 
 def test_a_slow_event_shows_its_stack(tab: Page, page: Path, leaves: np.ndarray) -> None:
     tab.open(page, "#of=glibc")
     for _ in range(20):
         tab.click("#slower")
-        event = int(re.match(r"Event ([\d,]+)", text(tab, "event")).group(1).replace(",", ""))
+        event = int(re.match(r"Event ([\d,]+)", tab.text("event")).group(1).replace(",", ""))
         if leaves[event] != NONE:
             break
         tab.click("#faster")
@@ -244,29 +208,29 @@ def test_a_slow_event_shows_its_stack(tab: Page, page: Path, leaves: np.ndarray)
         expected.append(f"{function}  {file}:{line}  {stack_files.MODULES[node]}")
         node = parent
     assert lines == expected
-    outlined = picture(tab, CANVAS)
-    tab.evaluate("document.getElementById('scatter').focus()")
+    outlined = tab.picture(CANVAS)
+    tab.focus("#scatter")
     tab.press("Escape")
-    assert picture(tab, CANVAS) != outlined and text(tab, "event") == ""
+    assert tab.picture(CANVAS) != outlined and tab.text("event") == ""
 
 
 def test_search_finds_functions_files_and_libraries(
     tab: Page, page: Path, campaign: Campaign, leaves: np.ndarray
 ) -> None:
     tab.open(page)
-    before = picture(tab, CANVAS)
+    before = tab.picture(CANVAS)
     mallocs = samples(campaign, "null")[0]["kind"] != FREE
     for what, nodes in (("SPAWN(", (SPAWN, TEXT_OF_SPAWN)), ("libtext", (TEXT_OF_SPAWN, TEXT_OF_LABEL))):
-        find(tab, what)
+        tab.fill("find", what)
         share = 100 * (mallocs & np.isin(leaves, nodes)).sum() / mallocs.sum()
-        assert f"Found “{what}” in {share:.1f} % of it." in text(tab, "flame-words")
-        assert picture(tab, CANVAS) != before
-    find(tab, "nobody")
-    assert "“nobody” is not in it." in text(tab, "flame-words")
-    find(tab, "label(")
-    tab.evaluate("document.getElementById('find').focus()")
+        assert f"Found “{what}” in {share:.1f} % of it." in tab.text("flame-words")
+        assert tab.picture(CANVAS) != before
+    tab.fill("find", "nobody")
+    assert "“nobody” is not in it." in tab.text("flame-words")
+    tab.fill("find", "label(")
+    tab.focus("#find")
     tab.press("Enter")
-    assert text(tab, "frame-words").startswith("label(int) · ")
+    assert tab.text("frame-words").startswith("label(int) · ")
     assert tab.evaluate("document.activeElement.id") == "flame"
 
 
@@ -274,46 +238,45 @@ def test_inverted_the_functions_that_allocate_stand_outermost(
     tab: Page, page: Path, campaign: Campaign, leaves: np.ndarray
 ) -> None:
     tab.open(page)
-    before = picture(tab, CANVAS)
+    before = tab.picture(CANVAS)
     tab.click("#invert")
-    assert picture(tab, CANVAS) != before
+    assert tab.picture(CANVAS) != before
     assert tab.evaluate("document.getElementById('invert').getAttribute('aria-pressed')") == "true"
     mallocs = samples(campaign, "null")[0]["kind"] != FREE
-    focus(tab)
+    tab.focus("#flame")
     tab.press("Home", "ArrowDown")
     found = {}
     for _ in range(6):
-        name, amount, *_ = text(tab, "frame-words").split(" · ")
+        name, amount, *_ = tab.text("frame-words").split(" · ")
         found[name] = number(amount)
         tab.press("ArrowRight")
     assert found["spawn(Level&, int)"] == (mallocs & (leaves == SPAWN)).sum()
     assert found["text(char const*)"] == (mallocs & np.isin(leaves, (TEXT_OF_SPAWN, TEXT_OF_LABEL))).sum()
     tab.press("Enter")
-    assert text(tab, "scatter-words").startswith("Marked: ")
+    assert tab.text("scatter-words").startswith("Marked: ")
 
 
 def test_keys_alone_choose_a_frame_and_leave_it(tab: Page, page: Path) -> None:
     tab.open(page)
-    focus(tab)
+    tab.focus("#flame")
     tab.press("ArrowDown", "ArrowDown", "Enter")
-    chosen = text(tab, "frame-words")
+    chosen = tab.text("frame-words")
     assert chosen.startswith(("Game::update(float) · ", "Game::draw() · "))
     tab.press("ArrowUp")
-    assert text(tab, "frame-words").startswith("main · ")
+    assert tab.text("frame-words").startswith("main · ")
     tab.press("Escape")
-    assert text(tab, "frame-words").startswith("every malloc · ")
+    assert tab.text("frame-words").startswith("every malloc · ")
     tab.press("/")
     assert tab.evaluate("document.activeElement.id") == "find"
 
 
 def test_a_link_leads_to_the_very_frame(tab: Page, page: Path) -> None:
     tab.open(page, "#by=bytes&inverted=1&find=text")
-    focus(tab)
+    tab.focus("#flame")
     tab.press("ArrowDown", "Enter")
-    words = text(tab, "frame-words")
-    link = tab.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
-    tab.open(page, link)
-    assert text(tab, "frame-words") == words
+    words = tab.text("frame-words")
+    tab.open(page, tab.link())
+    assert tab.text("frame-words") == words
     assert tab.evaluate("document.getElementById('find').value") == "text"
 
 
@@ -327,9 +290,9 @@ def test_a_frame_under_the_pointer_is_named(tab: Page, page: Path) -> None:
 
 def test_it_follows_the_systems_dark_theme(tab: Page, page: Path) -> None:
     tab.open(page, "#find=text")
-    light = picture(tab, CANVAS)
+    light = tab.picture(CANVAS)
     tab.theme("dark")
-    assert picture(tab, CANVAS) != light
+    assert tab.picture(CANVAS) != light
     tab.screenshot(SHOTS / "flame-dark.png")
 
 
@@ -345,7 +308,7 @@ def test_a_journal_without_stacks_says_how_to_get_them(tab: Page, tmp_path: Path
     campaign = Campaign(tmp_path / "results", ["one"])
     campaign.run("one", rows_of([(i, 0, 64, i * 1_000_000, 60, 0) for i in range(100)]))
     tab.open(page_of(campaign))
-    assert "blockyard record, without --no-stacks" in text(tab, "flame")
+    assert "blockyard record, without --no-stacks" in tab.text("flame")
     assert tab.evaluate("[...document.querySelectorAll('.flame-control')].every(e => e.offsetParent === null)")
     tab.click("#memory .u-over")
     tab.click("#slower")
@@ -359,14 +322,13 @@ def test_functions_without_names_say_how_to_get_them(tab: Page, tmp_path: Path) 
     campaign.run("one", rows_of([(i, 0, 64, i * 1_000_000, 60, 0) for i in range(100)]))
     stack_files.write(campaign.directory / "runs" / "game", np.full(100, SPAWN), named=False)
     tab.open(page_of(campaign))
-    assert "run blockyard names on the journal" in text(tab, "flame-words")
+    assert "run blockyard names on the journal" in tab.text("flame-words")
 
 
 def test_functions_that_are_skipped_stand_for_no_stack(
     tab: Page, campaign: Campaign, leaves: np.ndarray, tmp_path: Path
 ) -> None:
-    done = report(campaign.directory, "--skip", "^text", "-o", tmp_path)
-    assert done.returncode == 0, done.stderr
+    success(report(campaign.directory, "--skip", "^text", "-o", tmp_path))
     tab.open(tmp_path / "report.html")
     mallocs = samples(campaign, "null")[0]["kind"] != FREE
     shown = frames(tab)
@@ -379,10 +341,7 @@ def test_the_table_shows_who_waits_as_the_report_does(tab: Page, page: Path) -> 
     tab.open(page)
     names = tab.evaluate("[...document.getElementById('show').options].map(one => one.value)")
     assert {"who fills the worst frame, by site", "p99.9 by site"} <= set(names)
-    tab.evaluate("""(() => { const pick = document.getElementById('show');
-                 pick.value = [...pick.options].find(one => one.value.startsWith('who waits')).value;
-                 pick.dispatchEvent(new Event('change')); })()""")
-    tab.settle()
+    tab.fill("show", "who waits")
     head, *rows = tab.evaluate(
         "[...document.querySelectorAll('#table tr')].map(r => [...r.cells].map(c => c.innerText))"
     )

@@ -1,13 +1,12 @@
 """The report's page in a real browser: what it shows, and what pointer, keys and links do to it."""
 
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import Page
-from page_lab import REPEATS, SECONDS, SHOTS, nanoseconds, page_of, samples
+from page_lab import REPEATS, SECONDS, SHOTS, nanoseconds, page_of, samples, shown_range
 from synthetic import FREE, Campaign
 from synthetic import rows as rows_of
 
@@ -20,31 +19,10 @@ def table(tab: Page) -> dict[str, dict[str, str]]:
     return {row[0]: dict(zip(names, row, strict=True)) for row in body}
 
 
-def choose_table(tab: Page, name: str) -> None:
-    """The first whose name begins so."""
-    tab.evaluate(f"""(() => {{ const pick = document.getElementById('show');
-                  pick.value = [...pick.options].find(one => one.value.startsWith('{name}')).value;
-                  pick.dispatchEvent(new Event('change')); }})()""")
-    tab.settle()
-
-
 def ns(words: str) -> float:
     """`1.23 us` in nanoseconds."""
     value, unit = words.lstrip("<≥").split()
     return float(value) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
-
-
-def shown_range(tab: Page) -> tuple[float, float]:
-    """The stretch of time that all charts show, in seconds."""
-    return tuple(
-        float(tab.evaluate(f"document.getElementById('{name}').getAttribute('aria-valuenow')"))
-        for name in ("handle-from", "handle-to")
-    )
-
-
-def picture(tab: Page, selector: str) -> str:
-    """The pixels of a chart."""
-    return tab.evaluate(f"document.querySelector({json.dumps(selector)}).toDataURL()")
 
 
 SCATTER, PERCENTILES = "#scatter canvas", "#percentiles canvas"
@@ -89,11 +67,11 @@ def test_the_table_without_a_brush_is_the_reports_own(opened: Page, page: Path) 
 
 
 def test_the_wheel_zooms_about_the_pointer(opened: Page) -> None:
-    before = picture(opened, SCATTER)
+    before = opened.picture(SCATTER)
     opened.wheel("#scatter", 0.9, -600)
     begin, end = shown_range(opened)
     assert begin > 0 and end - begin < SECONDS * 0.7 and SECONDS - end < begin
-    assert picture(opened, SCATTER) != before
+    assert opened.picture(SCATTER) != before
     opened.screenshot(SHOTS / "zoomed.png")
 
 
@@ -101,29 +79,29 @@ def test_a_dragged_rectangle_zooms_into_its_time_and_latency_and_a_double_click_
     opened.drag("#scatter .u-over", (0.3, 0.4), (0.5, 0.8))
     begin, end = shown_range(opened)
     assert begin == pytest.approx(0.3 * SECONDS, abs=0.05) and end == pytest.approx(0.5 * SECONDS, abs=0.05)
-    assert "ns=" in opened.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+    assert "ns=" in opened.link()
     opened.click("#scatter .u-over", 0.5, 0.97, clicks=2)
     assert shown_range(opened) == (0, pytest.approx(SECONDS, abs=0.1))
 
 
 def test_nothing_of_a_closer_view_is_left_in_the_picture_of_the_whole(opened: Page) -> None:
-    before = {chart: picture(opened, chart) for chart in (SCATTER, PERCENTILES)}
+    before = {chart: opened.picture(chart) for chart in (SCATTER, PERCENTILES)}
     opened.wheel("#scatter", 0.3, -900)
-    opened.evaluate("document.getElementById('scatter').focus()")
+    opened.focus("#scatter")
     opened.press("PageUp", "Home")
     assert shown_range(opened)[0] == 0
-    assert {chart: picture(opened, chart) for chart in before} == before
+    assert {chart: opened.picture(chart) for chart in before} == before
 
 
 def test_a_brush_on_time_drives_every_other_chart(opened: Page) -> None:
     there = [chart for chart in OTHERS if opened.evaluate(f"Boolean(document.querySelector('{chart}'))")]
     assert len(there) >= 3
-    before = [picture(opened, chart) for chart in (SCATTER, *there)]
+    before = [opened.picture(chart) for chart in (SCATTER, *there)]
     figures = table(opened)
     opened.drag("#strip", (0.5, 0.5), (0.7, 0.5))
     begin, end = shown_range(opened)
     assert (begin, end) == (pytest.approx(0.5 * SECONDS, abs=0.05), pytest.approx(0.7 * SECONDS, abs=0.05))
-    assert all(picture(opened, chart) != old for chart, old in zip((SCATTER, *there), before, strict=True))
+    assert all(opened.picture(chart) != old for chart, old in zip((SCATTER, *there), before, strict=True))
     assert int(table(opened)["glibc"]["events"].replace(",", "")) < int(figures["glibc"]["events"].replace(",", ""))
 
 
@@ -138,7 +116,7 @@ def test_figures_of_a_brushed_stretch_are_within_the_stated_bound(
     repeats = samples(campaign, "jemalloc")
     # Figures count whole stretches of time: the run's end, cut as the page says it is.
     end = 1.0005 * max(rows["start"].max() for rows in repeats)
-    words = tab.evaluate("document.getElementById('range-words').textContent").split("stretches of ")[1]
+    words = tab.text("range-words").split("stretches of ")[1]
     columns = round(end / ns(words.strip("."))) if words else 0
     columns = min((1 << power for power in range(8, 13)), key=lambda count: abs(count - columns))
     first, behind = np.floor(stretch[0] * 1e9 / end * columns), min(np.ceil(stretch[1] * 1e9 / end * columns), columns)
@@ -178,9 +156,7 @@ def test_hovering_names_the_event(tab: Page, page: Path, campaign: Campaign) -> 
     # The journal has no marks that tell their event: frames are cut by the clock, and counted from 1.
     assert f"thread\t{event['thread']}" in words and f"frame\t{event['frame'] + 1:,}" in words
     assert f"of {REPEATS} repeats" in words
-    threshold = ns(
-        tab.evaluate("document.getElementById('scatter-words').textContent").split("more than ")[1].split(";")[0]
-    )
+    threshold = ns(tab.text("scatter-words").split("more than ")[1].split(";")[0])
     for number, rows in enumerate(repeats, start=1):
         is_slow = nanoseconds(rows)[slowest] > threshold
         assert f"repeat {number}{', slow' if is_slow else ''}\t" in words
@@ -190,19 +166,18 @@ def test_hovering_names_the_event(tab: Page, page: Path, campaign: Campaign) -> 
 def test_causes_can_be_left_out(opened: Page) -> None:
     names = opened.evaluate("[...document.querySelectorAll('#scatter-key label')].map(e => e.textContent)")
     assert names == ["machine", "slept", "page fault", "own work", "not looked at"]
-    before = picture(opened, SCATTER)
+    before = opened.picture(SCATTER)
     opened.click("#scatter-key li:nth-child(5) label")
-    assert picture(opened, SCATTER) != before
+    assert opened.picture(SCATTER) != before
 
 
 def test_a_click_keeps_the_event_and_its_link_brings_it_back(tab: Page, page: Path, campaign: Campaign) -> None:
     tab.open(page, "#of=mimalloc")
     tab.click("#slower")
-    words = tab.evaluate("document.getElementById('event').textContent")
+    words = tab.text("event")
     assert words.startswith("Event ") and "of mimalloc" in words
-    link = tab.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
-    tab.open(page, link)
-    assert tab.evaluate("document.getElementById('event').textContent") == words
+    tab.open(page, tab.link())
+    assert tab.text("event") == words
 
 
 def test_a_column_sorts_both_ways(opened: Page) -> None:
@@ -218,7 +193,7 @@ def test_a_column_sorts_both_ways(opened: Page) -> None:
 
 def test_a_column_sorts_by_keyboard_and_keeps_the_focus(opened: Page) -> None:
     place = 1 + list(table(opened)["glibc"]).index("p99.99")
-    opened.evaluate(f"document.querySelector('#table th:nth-child({place}) button').focus()")
+    opened.focus(f"#table th:nth-child({place}) button")
     opened.press("Enter")
     assert opened.evaluate(
         "[document.activeElement.textContent, document.activeElement.parentElement.getAttribute('aria-sort')]"
@@ -242,7 +217,7 @@ def test_a_tail_percentile_has_its_interval_below_it(opened: Page) -> None:
 
 
 def test_the_share_of_an_audio_buffer_has_its_interval_below_it(opened: Page) -> None:
-    choose_table(opened, "share of an audio buffer of 64 samples")
+    opened.fill("show", "share of an audio buffer of 64 samples")
     shown = table(opened)["glibc"]
     place = 1 + list(shown).index("p99")
     small = f"document.querySelector('#table tbody td:nth-child({place}) small').textContent"
@@ -259,7 +234,7 @@ def test_the_table_shows_frames_audio_causes_and_memory_too(opened: Page, page: 
         ("memory", "peak resident"),
     ):
         assert choice in report
-        choose_table(opened, choice)
+        opened.fill("show", choice)
         assert table(opened)["glibc"][column] not in ("", "–")
 
 
@@ -277,24 +252,20 @@ def test_a_link_leads_to_the_very_view(opened: Page, page: Path) -> None:
     opened.click("#allocators label:nth-child(2)")
     opened.drag("#strip", (0.2, 0.5), (0.4, 0.5))
     opened.evaluate("document.activeElement.blur()")
-    seen = table(opened), shown_range(opened), picture(opened, SCATTER), picture(opened, PERCENTILES)
-    link = opened.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
-    opened.open(page, link)
-    assert (table(opened), shown_range(opened), picture(opened, SCATTER), picture(opened, PERCENTILES)) == seen
+    seen = table(opened), shown_range(opened), opened.picture(SCATTER), opened.picture(PERCENTILES)
+    opened.open(page, opened.link())
+    assert (table(opened), shown_range(opened), opened.picture(SCATTER), opened.picture(PERCENTILES)) == seen
 
 
 def test_a_link_keeps_the_table_its_order_and_the_causes_left_out(opened: Page, page: Path) -> None:
-    opened.evaluate("""(() => { const pick = document.getElementById('show'); pick.value = 'memory';
-                    pick.dispatchEvent(new Event('change')); })()""")
-    opened.settle()
+    opened.fill("show", "memory")
     opened.click("#table th:nth-child(2) button")
     opened.click("#table th:nth-child(2) button")
     opened.click("#scatter-key li:nth-child(4) label")
     opened.evaluate("document.activeElement.blur()")
-    seen = list(table(opened).items()), picture(opened, SCATTER)
-    link = opened.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
-    opened.open(page, link)
-    assert (list(table(opened).items()), picture(opened, SCATTER)) == seen
+    seen = list(table(opened).items()), opened.picture(SCATTER)
+    opened.open(page, opened.link())
+    assert (list(table(opened).items()), opened.picture(SCATTER)) == seen
 
 
 @pytest.mark.parametrize(
@@ -316,7 +287,7 @@ def test_without_any_allocator_the_charts_and_the_table_say_so(opened: Page) -> 
     for place in (1, 2, 3, 4):
         opened.click(f"#allocators label:nth-child({place})")
     for element in ("percentiles", "frames", "memory", "pareto", "table-words"):
-        assert opened.evaluate(f"document.getElementById('{element}').textContent") == "No allocator is chosen."
+        assert opened.text(element) == "No allocator is chosen."
     assert opened.problems == []
 
 
@@ -329,36 +300,36 @@ def test_bytes_are_whole_in_the_table(tab: Page, tmp_path: Path) -> None:
     )
     campaign.events(np.array([1, 0]))
     tab.open(page_of(campaign))
-    choose_table(tab, "after the last free")
+    tab.fill("show", "after the last free")
     assert table(tab)["one"]["resident then"] == "27 B"
 
 
 def test_every_chart_is_drawn_anew_for_another_operation_and_view(opened: Page) -> None:
-    seen = [picture(opened, SCATTER)]
+    seen = [opened.picture(SCATTER)]
     for choice in ("#operation label:nth-child(2)", "#view label:nth-child(3)"):
         opened.click(choice)
-        seen.append(picture(opened, SCATTER))
+        seen.append(opened.picture(SCATTER))
     assert len(set(seen)) == len(seen)
 
 
 def test_the_keyboard_alone_zooms_moves_and_names_events(opened: Page) -> None:
-    opened.evaluate("document.getElementById('scatter').focus()")
+    opened.focus("#scatter")
     opened.press("+", "+")
     begin, end = shown_range(opened)
     assert end - begin == pytest.approx(SECONDS * 0.36, rel=0.05)
     opened.press("ArrowRight")
     assert shown_range(opened)[0] > begin
     opened.press("n", "n")
-    second = opened.evaluate("document.getElementById('event').textContent")
+    second = opened.text("event")
     opened.press("p")
-    assert opened.evaluate("document.getElementById('event').textContent") not in ("", second)
+    assert opened.text("event") not in ("", second)
     opened.press("Escape", "0")
-    assert opened.evaluate("document.getElementById('event').textContent") == ""
+    assert opened.text("event") == ""
     assert shown_range(opened) == (0, pytest.approx(SECONDS, abs=0.1))
 
 
 def test_the_brush_moves_by_keys_and_says_where_it_is(opened: Page) -> None:
-    opened.evaluate("document.getElementById('handle-from').focus()")
+    opened.focus("#handle-from")
     opened.press("PageUp", "ArrowRight")
     assert shown_range(opened)[0] == pytest.approx(0.11 * SECONDS, abs=0.01)
     assert opened.evaluate("document.getElementById('handle-from').getAttribute('aria-valuetext')").endswith(" s")
@@ -374,10 +345,10 @@ def test_every_control_is_reached_by_tab_in_the_order_of_the_page(opened: Page) 
 
 
 def test_it_follows_the_systems_dark_theme(opened: Page) -> None:
-    light, drawn = (opened.evaluate("getComputedStyle(document.body).backgroundColor"), picture(opened, SCATTER))
+    light, drawn = (opened.evaluate("getComputedStyle(document.body).backgroundColor"), opened.picture(SCATTER))
     opened.theme("dark")
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") != light
-    assert picture(opened, SCATTER) != drawn
+    assert opened.picture(SCATTER) != drawn
     opened.screenshot(SHOTS / "dark.png")
 
 

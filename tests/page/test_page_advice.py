@@ -9,10 +9,11 @@ import pytest
 import stack_files
 from advice_files import change, steps
 from browser import Page
-from page_lab import SHOTS, nanoseconds, report, samples
+from page_lab import SHOTS, report, samples, slow
 from stack_files import LABEL, SPAWN, TEXT_OF_LABEL
 from synthetic import FREE, Campaign
 from synthetic import rows as rows_of
+from the_command import refusal, success
 
 CANVAS, SCATTER = "#flame canvas", "#scatter canvas"
 FIRST, SECOND = (f"#advice tbody tr:nth-child({place}) button" for place in (1, 2))
@@ -35,22 +36,17 @@ def advice(tmp_path_factory: pytest.TempPathFactory, stacked_leaves: np.ndarray)
 @pytest.fixture(scope="module")
 def advised(stacked: Campaign, advice: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("page-advice") / "report"
-    done = report(stacked.directory, "--advice", advice, "-o", out)
-    assert done.returncode == 0, done.stderr
+    success(report(stacked.directory, "--advice", advice, "-o", out))
     return out / "report.html"
 
 
-def text(tab: Page, name: str) -> str:
-    return tab.evaluate(f"document.getElementById('{name}').textContent")
-
-
 def pictures(tab: Page) -> list[str]:
-    return [tab.evaluate(f"document.querySelector('{one}').toDataURL()") for one in (CANVAS, SCATTER)]
+    return [tab.picture(one) for one in (CANVAS, SCATTER)]
 
 
 def marked(tab: Page) -> tuple[int, int]:
     """How many slow events are marked, and of how many."""
-    found = re.match(r"Marked: ([\d,]+) of the ([\d,]+) slow events", text(tab, "scatter-words")).groups()
+    found = re.match(r"Marked: ([\d,]+) of the ([\d,]+) slow events", tab.text("scatter-words")).groups()
     return tuple(int(words.replace(",", "")) for words in found)
 
 
@@ -68,15 +64,6 @@ def rows_of_table(tab: Page) -> list[list[str]]:
     return tab.evaluate("[...document.querySelectorAll('#advice tr')].map(r => [...r.cells].map(c => c.textContent))")
 
 
-def slow(campaign: Campaign, operation_is_free: bool) -> np.ndarray:
-    """The events that the scatter marks: among the 20,000 slowest, and above what those are complete from."""
-    repeats = samples(campaign, "glibc")
-    worst = np.max([nanoseconds(rows) for rows in repeats], axis=0)
-    slowest = np.argsort(-worst, kind="stable")[:20_000]
-    frees = repeats[0]["kind"][slowest] == FREE
-    return slowest[(frees == operation_is_free) & (worst[slowest] > worst[slowest].min())]
-
-
 def test_each_change_has_a_row_with_what_where_and_what_it_gains(tab: Page, advised: Path) -> None:
     tab.open(advised)
     head, first, second = rows_of_table(tab)
@@ -85,7 +72,7 @@ def test_each_change_has_a_row_with_what_where_and_what_it_gains(tab: Page, advi
         "1", "temp", "label(int)label.cpp:7", "12,345", "1", "20 %", "-40 % in the whole replay", "4.00 KiB",
     ]  # fmt: skip
     assert second[1:3] == ["block pool", "spawn(Level&, int)spawn.cpp:12"] and second[6] == "not replayed"
-    assert "temp in label()" in text(tab, "advice-words")
+    assert "temp in label()" in tab.text("advice-words")
     assert tab.problems == []
 
 
@@ -95,7 +82,7 @@ def test_a_row_marks_its_events_and_its_part_of_the_flame_graph_until_it_is_clic
     tab.open(advised, "#of=glibc")
     before = pictures(tab)
     tab.click(FIRST)
-    slowest = slow(stacked, False)
+    slowest = slow(stacked, "glibc")
     chosen, seen = marked(tab)
     assert seen == pytest.approx(len(slowest), rel=0.02)
     assert chosen == pytest.approx((stacked_leaves[slowest] == TEXT_OF_LABEL).sum(), rel=0.02)
@@ -104,18 +91,18 @@ def test_a_row_marks_its_events_and_its_part_of_the_flame_graph_until_it_is_clic
     underlined = bars(tab)
     # main, draw, label, text: each row down to the function that asks has the same share.
     assert underlined[:5] == pytest.approx([share] * 5, abs=0.005) and sum(underlined[5:]) == 0
-    assert f"Advice 1, underlined, covers {100 * share:.1f} %." in text(tab, "flame-words")
+    assert f"Advice 1, underlined, covers {100 * share:.1f} %." in tab.text("flame-words")
     assert all(now != old for now, old in zip(pictures(tab), before, strict=True))
     assert tab.evaluate(f"document.querySelector('{FIRST}').getAttribute('aria-pressed')") == "true"
     tab.screenshot(SHOTS / "advice.png")
     tab.click("#advice tbody tr:nth-child(1) td:nth-child(4)")
     tab.evaluate("document.activeElement.blur()")
-    assert pictures(tab) == before and text(tab, "advice-details") == ""
+    assert pictures(tab) == before and tab.text("advice-details") == ""
 
 
 def test_a_row_shows_the_evidence_the_exceptions_and_the_code(tab: Page, advised: Path) -> None:
     tab.open(advised, "#advice=1")
-    words = text(tab, "advice-details")
+    words = tab.text("advice-details")
     assert words.startswith("temp in label()Allocates: text() < label().")
     assert "1 block breaks it and stays on the program's allocator: one of 64 bytes at 1.50 s outlives its" in words
     assert "blockyard::temp_allocate(bytes)" in words
@@ -123,8 +110,7 @@ def test_a_row_shows_the_evidence_the_exceptions_and_the_code(tab: Page, advised
 
 def test_what_is_behind_a_row_is_in_sight_below_many_rows(tab: Page, tmp_path: Path, stacked: Campaign) -> None:
     many = advice_files.write(tmp_path / "many", [change("temp", [steps(SPAWN)], gain=(10e6, 6e6)) for _ in range(40)])
-    done = report(stacked.directory, "--advice", many, "-o", tmp_path / "report")
-    assert done.returncode == 0, done.stderr
+    success(report(stacked.directory, "--advice", many, "-o", tmp_path / "report"))
     tab.open(tmp_path / "report" / "report.html")
     tab.click(FIRST)
     assert tab.evaluate("document.getElementById('advice-details').getBoundingClientRect().top < innerHeight")
@@ -136,7 +122,7 @@ def test_of_frees_those_of_its_blocks_are_marked(
 ) -> None:
     tab.open(advised, "#of=glibc&op=free&advice=2")
     pair = np.load(stacked.directory / "runs" / "game" / "pairs.npy")
-    slowest = slow(stacked, True)
+    slowest = slow(stacked, "glibc", frees=True)
     assert marked(tab)[0] == pytest.approx((stacked_leaves[pair[slowest]] == SPAWN).sum(), rel=0.02)
     frees = np.flatnonzero(samples(stacked, "glibc")[0]["kind"] == FREE)
     share = (stacked_leaves[pair[frees]] == SPAWN).mean()
@@ -150,29 +136,27 @@ def test_it_works_with_the_brush_the_search_and_the_zoom(tab: Page, advised: Pat
     assert marked(tab)[0] == 0 and sum(bars(tab)) == 0
     tab.drag("#strip", (0.6, 0.5), (0.99, 0.5))
     assert 0 < marked(tab)[0] < whole and bars(tab)[0] > 0.2
-    tab.evaluate("""(() => { const field = document.getElementById('find'); field.value = 'libtext';
-                 field.dispatchEvent(new Event('input')); })()""")
-    tab.settle()
-    assert "Found “libtext”" in text(tab, "flame-words") and bars(tab)[0] > 0.2
+    tab.fill("find", "libtext")
+    assert "Found “libtext”" in tab.text("flame-words") and bars(tab)[0] > 0.2
     tab.open(advised, "#of=glibc&advice=1&find=spawn")
-    tab.evaluate("document.getElementById('find').focus()")
+    tab.focus("#find")
     tab.press("Enter", "Enter")
-    assert text(tab, "frame-words").startswith("spawn(Level&, int)")
-    assert marked(tab)[0] == 0 and "of the frame that is chosen" in text(tab, "scatter-words")
+    assert tab.text("frame-words").startswith("spawn(Level&, int)")
+    assert marked(tab)[0] == 0 and "of the frame that is chosen" in tab.text("scatter-words")
 
 
 def test_the_keyboard_chooses_a_row_and_a_link_brings_it_back(tab: Page, advised: Path) -> None:
     tab.open(advised)
-    tab.evaluate(f"document.querySelector('{SECOND}').focus()")
+    tab.focus(SECOND)
     tab.press("Enter")
-    assert "those of advice 2, a block pool" in text(tab, "scatter-words")
+    assert "those of advice 2, a block pool" in tab.text("scatter-words")
     tab.evaluate("document.activeElement.blur()")
     seen = pictures(tab)
-    link = tab.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+    link = tab.link()
     tab.open(advised, link)
     assert "advice=2" in link and pictures(tab) == seen
     tab.open(advised, "#advice=7")
-    assert tab.problems == [] and text(tab, "scatter-words").startswith("Marks: ")
+    assert tab.problems == [] and tab.text("scatter-words").startswith("Marks: ")
 
 
 def test_on_a_phone_nothing_scrolls_sideways_but_the_table(tab: Page, advised: Path) -> None:
@@ -188,9 +172,9 @@ def test_without_advice_there_is_no_table(opened: Page) -> None:
 
 def test_advice_about_another_journal_is_refused_before_anything_is_written(stacked: Campaign, tmp_path: Path) -> None:
     other = advice_files.write(tmp_path / "advice", [], sha256="b" * 64)
-    done = report(stacked.directory, "--advice", other, "-o", tmp_path / "out")
-    assert done.returncode == 1 and not (tmp_path / "out").exists()
-    assert done.stderr.strip() == (
+    said = refusal(report(stacked.directory, "--advice", other, "-o", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    assert said.strip() == (
         f"blockyard: {other} is advice about /there/game.byj, which is no journal of this campaign as it was replayed; "
         "'blockyard advise game.byj' writes advice about it"
     )
@@ -213,15 +197,15 @@ def test_what_is_no_advice_is_refused(stacked: Campaign, tmp_path: Path, content
     if content is not None:
         (tmp_path / "advice").mkdir()
         (tmp_path / "advice" / "advice.json").write_text(content)
-    done = report(stacked.directory, "--advice", tmp_path / "advice")
-    assert done.returncode == 1 and complaint in done.stderr and len(done.stderr.splitlines()) == 1
+    said = refusal(report(stacked.directory, "--advice", tmp_path / "advice"))
+    assert complaint in said and len(said.splitlines()) == 1
 
 
 def test_two_folders_of_advice_about_one_journal_are_refused(stacked: Campaign, tmp_path: Path) -> None:
     one, other = (advice_files.write(tmp_path / name, []) for name in ("one", "other"))
-    done = report(stacked.directory, "--advice", one, "--advice", other, "-o", tmp_path / "out")
-    assert done.returncode == 1 and not (tmp_path / "out").exists()
-    assert done.stderr.strip() == f"blockyard: {one} and {other} are both advice about game; give one of them"
+    said = refusal(report(stacked.directory, "--advice", one, "--advice", other, "-o", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    assert said.strip() == f"blockyard: {one} and {other} are both advice about game; give one of them"
 
 
 def test_a_folder_of_advice_is_reported_on_with_its_replays(tab: Page, tmp_path: Path) -> None:
@@ -232,13 +216,12 @@ def test_a_folder_of_advice_is_reported_on_with_its_replays(tab: Page, tmp_path:
     for journal in ("plain", "group-0", "together"):
         campaign.run("glibc", rows_of([(i, 0, 64, i * 1_000_000, 60, 0) for i in range(100)]), journal=journal)
         stack_files.write(campaign.directory / "runs" / journal, np.full(100, SPAWN))
-    done = report(folder)
-    assert done.returncode == 0, done.stderr
+    success(report(folder))
     tab.open(folder / "report" / "report.html", "#advice=1")
     assert tab.evaluate("[...document.getElementById('section').options].map(one => one.text)") == ["plain", "together"]
     assert marked(tab) == (100, 100)
 
 
 def test_a_folder_of_advice_without_replays_says_what_to_do(tmp_path: Path) -> None:
-    done = report(advice_files.write(tmp_path / "advice", []))
-    assert done.returncode == 1 and "run 'blockyard replay /there/game.byj -a" in done.stderr
+    said = refusal(report(advice_files.write(tmp_path / "advice", [])))
+    assert "run 'blockyard replay /there/game.byj -a" in said

@@ -78,7 +78,7 @@ def test_system_calls_of_a_traced_run_stand_with_their_event(tab: Page, tmp_path
     words = []
     for event in (798, 796):
         tab.open(page, f"#event={event}")
-        words.append(tab.evaluate("document.getElementById('event').textContent"))
+        words.append(tab.text("event"))
     assert "system calls, when traced: mmap x3" in words[0]
     assert words[1].startswith("Event 796") and "system calls" not in words[1]
     tab.open(page, "#show=system+calls")
@@ -94,7 +94,7 @@ def test_names_cannot_break_out_of_the_page(tab: Page, tmp_path: Path) -> None:
     plan["allocators"][0]["version"] = "<b>1</b>"
     (campaign.directory / "campaign.json").write_text(json.dumps(plan))
     tab.open(page_of(campaign))
-    assert "</script><img" in tab.evaluate("document.getElementById('campaign').textContent")
+    assert "</script><img" in tab.text("campaign")
     assert tab.evaluate("document.images.length") == 0 and tab.problems == []
 
 
@@ -105,17 +105,11 @@ def test_several_journals_share_one_page(tab: Page, tmp_path: Path) -> None:
         campaign.run("two", known(count), journal=journal)
     tab.open(page_of(campaign))
     first = tab.evaluate("document.querySelector('#table tbody td:nth-child(2)').textContent")
-    choose(tab, "section", 1)
+    tab.fill("section", 1)
     tab.wait("document.getElementById('campaign').textContent.includes('editor')")
     tab.settle()
     assert (first, tab.evaluate("document.querySelector('#table tbody td:nth-child(2)').textContent")) == ("400", "150")
     assert tab.problems == []
-
-
-def choose(tab: Page, pick: str, value: object) -> None:
-    tab.evaluate(f"""(() => {{ const pick = document.getElementById('{pick}'); pick.value = '{value}';
-                     pick.dispatchEvent(new Event('change')); }})()""")
-    tab.settle()
 
 
 def test_another_journal_keeps_the_allocator_in_focus_and_tells_its_own_grades(tab: Page, tmp_path: Path) -> None:
@@ -126,10 +120,10 @@ def test_another_journal_keeps_the_allocator_in_focus_and_tells_its_own_grades(t
                 name, known(), journal=journal, lateness_ns={"p50": 50, "p99": late, "p999": late, "max": late}
             )
     tab.open(page_of(campaign))
-    choose(tab, "focus", "two")
+    tab.fill("focus", "two")
     chips = "[...document.querySelectorAll('.chip')].map(chip => chip.textContent)"
     calm = tab.evaluate(chips)
-    choose(tab, "section", 1)
+    tab.fill("section", 1)
     tab.wait("document.getElementById('campaign').textContent.includes('editor')")
     tab.settle()
     assert (calm, tab.evaluate(chips)) == (["one", "two"], ["one !", "two !"])

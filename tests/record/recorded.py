@@ -101,6 +101,13 @@ def command(output: Path, *arguments: str, options: tuple[str, ...] = ()) -> lis
     return the_command.line("record", "-o", output, "--addresses", *options, "--", *arguments)
 
 
+def blockyard(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Any verb."""
+    return subprocess.run(
+        the_command.line(*arguments), env=environment(), capture_output=True, text=True, check=False, **options
+    )
+
+
 def started(
     output: Path, *arguments: str, options: tuple[str, ...] = (), own_session: bool = False, **env: str
 ) -> subprocess.Popen[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import the_command
 from attach_soak import soak
-from recorded import PROGRAMS, environment, program, read
+from recorded import PROGRAMS, blockyard, environment, program, read
 from test_record_unseen import ALLOCATOR, built
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="attaching works on x86-64 only")
@@ -64,16 +64,19 @@ def commands(**more) -> Running:
     return Running(program("attached"), "commands", **more)
 
 
+def recorder_of(pid: int, output: Path, *options: str, **env: str) -> subprocess.Popen[str]:
+    line = the_command.line("record", "--pid", pid, "-o", output, "--addresses", *options)
+    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment(**env))
+
+
 @contextlib.contextmanager
-def attached(pid: int, output: Path, *options: str, **env: str):
+def attached(pid: int, output: Path, *options: str, wake=None, **env: str):
     """Recorded while the block runs."""
-    skip_where_tracing_is_forbidden()
-    recorder = subprocess.Popen(
-        the_command.line("record", "--pid", str(pid), "-o", output, "--addresses", *options),
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(**env),
-    )
+    if wake is None:
+        skip_where_tracing_is_forbidden()
+    recorder = recorder_of(pid, output, *options, **env)
+    if wake is not None:
+        wake(recorder)
     line = recorder.stderr.readline()
     assert f"recording process {pid} from now on" in line, line + recorder.stderr.read()
     yield
@@ -83,36 +86,21 @@ def attached(pid: int, output: Path, *options: str, **env: str):
     assert "hooks stay" not in stderr
 
 
-@contextlib.contextmanager
 def woken(running: Running, output: Path):
     """The same of a program whose hooks sleep: it has to call something to wake."""
-    recorder = subprocess.Popen(
-        the_command.line("record", "--pid", str(running.pid), "-o", output, "--addresses"),
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    while not select.select([recorder.stderr], [], [], 0.01)[0]:
-        running.tell("allocate 1 99")
-    assert "from now on" in (line := recorder.stderr.readline()), line + recorder.stderr.read()
-    yield
-    recorder.send_signal(signal.SIGINT)
-    _, stderr = recorder.communicate(timeout=60)
-    assert recorder.returncode == 0, stderr
+
+    def wake(recorder: subprocess.Popen[str]) -> None:
+        while not select.select([recorder.stderr], [], [], 0.01)[0]:
+            running.tell("allocate 1 99")
+
+    return attached(running.pid, output, wake=wake)
 
 
 def refusal(pid: int, tmp_path: Path) -> str:
-    done = subprocess.run(
-        the_command.line("record", "--pid", str(pid), "-o", tmp_path / "refused.byj", "--for", "1"),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1, done.stderr
+    said = the_command.refusal(blockyard("record", "--pid", pid, "-o", tmp_path / "refused.byj", "--for", "1"))
+    assert said.count("\n") == 1, said
     assert not (tmp_path / "refused.byj").exists()
-    return done.stderr
+    return said
 
 
 def traces(pid: int) -> tuple[set[str], set[str], int]:
@@ -156,9 +144,7 @@ def test_blocks_from_before_are_counted_with_the_allocators_sizes(tmp_path):
     assert count == 25
     assert 25 * 100_000 <= size < 25 * 100_100
     for verb in ("info", "sites"):
-        shown = subprocess.run(
-            the_command.line(verb, output), capture_output=True, text=True, env=environment(), check=True
-        )
+        shown = the_command.success(blockyard(verb, output))
         assert "25 such blocks" in " ".join((shown.stdout + shown.stderr).split())
     running.tell("free 10")
     running.end()
@@ -322,7 +308,7 @@ def test_a_window_closes_by_time(tmp_path):
     skip_where_tracing_is_forbidden()
     running = commands()
     options = ("-o", tmp_path / "window.byj", "--addresses", "--for", "0.2")
-    subprocess.run(the_command.line("record", "--pid", running.pid, *options), env=environment(), check=True)
+    the_command.success(blockyard("record", "--pid", running.pid, *options))
     running.tell("allocate 5 4321")
     assert read(tmp_path / "window.byj").of_size(4321) == []
     running.end()
@@ -534,12 +520,7 @@ def test_no_such_process_is_refused(tmp_path, pid):
 def test_a_program_whose_recorder_was_killed_runs_on_and_can_be_recorded_again(tmp_path):
     skip_where_tracing_is_forbidden()
     running = commands()
-    recorder = subprocess.Popen(
-        the_command.line("record", "--pid", str(running.pid), "-o", tmp_path / "killed.byj"),
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
+    recorder = recorder_of(running.pid, tmp_path / "killed.byj")
     assert "from now on" in recorder.stderr.readline()
     (collector,) = map(int, Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split())
     ended = os.pidfd_open(collector)
@@ -556,23 +537,14 @@ def test_a_program_whose_recorder_was_killed_runs_on_and_can_be_recorded_again(t
 
 def test_a_program_or_a_process_is_to_be_given(tmp_path):
     for words in ((), ("--pid", "1", "--", "true")):
-        done = subprocess.run(
-            the_command.line("record", "-o", tmp_path / "x.byj", *words),
-            capture_output=True,
-            text=True,
-            env=environment(),
-            check=False,
-        )
-        assert done.returncode == 1
-        assert "give either a program to start" in done.stderr
+        said = the_command.refusal(blockyard("record", "-o", tmp_path / "x.byj", *words))
+        assert "give either a program to start" in said
 
 
 @pytest.mark.parametrize("option", [("-o", "x.byj"), ("--for", "3"), ("--no-stacks",), ("--children", "no")])
 def test_sleeping_hooks_take_no_options_of_a_recording(tmp_path, option):
-    line = the_command.line("record", "--asleep", *option, "--", "true")
-    done = subprocess.run(line, capture_output=True, text=True, env=environment(), cwd=tmp_path, check=False)
-    assert done.returncode == 1
-    assert "give the other options to 'blockyard record --pid'" in done.stderr
+    said = the_command.refusal(blockyard("record", "--asleep", *option, "--", "true", cwd=tmp_path))
+    assert "give the other options to 'blockyard record --pid'" in said
 
 
 @pytest.mark.parametrize("prefix, said", [("", "has an allocator of its own"), ("mi_", "carries mimalloc")])

@@ -42,22 +42,16 @@ def test_what_a_new_handler_allocates_is_recorded_and_recording_outlives_an_exce
     assert journal.frees_of(600_001, 700_001) == 3
 
 
-@pytest.mark.parametrize(
-    "size, times",
-    [
-        (800_001, 1),
-        (800_002, 1),
-        (800_003, 4),
-        (800_004, 1),
-        (800_005, 3),
-        (800_006, 3),
-        (800_007, 3),
-        (800_008, 1),
-        (810_001, 2),
-        (810_002, 2),
-        (810_004, 2),
-    ],
-)
+AWKWARD = {
+    1: (800_001, 800_002, 800_004, 800_008),
+    2: (810_001, 810_002, 810_004),
+    3: (800_005, 800_006, 800_007),
+    4: (800_003,),
+}
+"""Sizes by how often each is allocated."""
+
+
+@pytest.mark.parametrize("size, times", [(size, times) for times, sizes in AWKWARD.items() for size in sizes])
 def test_awkward_corners_are_recorded_and_freed(tmp_path, size, times):
     done = record(
         tmp_path / "awkward.byj",

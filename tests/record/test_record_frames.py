@@ -10,20 +10,13 @@ def library(name: str) -> str:
     return str(BUILD / "tests" / "record" / f"librecord-fake-{name}.so")
 
 
+PLAIN = "SDL_GL_SwapWindow SDL_RenderPresent glXSwapBuffers dlsym glXGetProcAddressARB glXGetProcAddress"
+LIBRARIES = {"eglSwapBuffers": ["EGL"], "eglGetProcAddress": ["EGL"], "vkGetDeviceProcAddr": ["vulkan"]}
+"""What a route needs beside the program."""
+
+
 @pytest.mark.parametrize(
-    "route, libraries",
-    [
-        ("SDL_GL_SwapWindow", []),
-        ("SDL_RenderPresent", []),
-        ("glXSwapBuffers", []),
-        ("dlsym", []),
-        ("glXGetProcAddressARB", []),
-        ("glXGetProcAddress", []),
-        ("SDL_GL_GetProcAddress", []),
-        ("eglSwapBuffers", ["EGL"]),
-        ("eglGetProcAddress", ["EGL"]),
-        ("vkGetDeviceProcAddr", ["vulkan"]),
-    ],
+    "route, libraries", [*((route, []) for route in (*PLAIN.split(), "SDL_GL_GetProcAddress")), *LIBRARIES.items()]
 )
 def test_a_frame_is_marked_once_by_route(tmp_path, route, libraries):
     done = record(tmp_path / "frames.byj", program("frames"), route, *map(library, libraries))

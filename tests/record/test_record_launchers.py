@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import the_command
-from recorded import environment, program, record, recording
+from recorded import blockyard, program, record, recording
+from the_command import success
 
 ROUNDS = 3000
 
@@ -105,30 +105,22 @@ def test_a_journal_says_when_a_sibling_has_more(tmp_path):
     output = tmp_path / "game.byj"
     record(output, "sh", "-c", f"{program('endings')} return; exit 0")
     for verb in ("info", "sites", "check"):
-        said = subprocess.run(
-            the_command.line(verb, output), env=environment(), capture_output=True, text=True, check=True
-        )
+        said = success(blockyard(verb, output))
         assert "is of the same recording and has more: " in said.stderr and "record-endings" in said.stderr, verb
     [largest] = tmp_path.glob("game.*.byj")
-    said = subprocess.run(
-        the_command.line("info", largest), env=environment(), capture_output=True, text=True, check=True
-    )
+    said = success(blockyard("info", largest))
     assert said.stderr == ""
     apart = tmp_path / "game.processes"
     apart.mkdir()
     largest.rename(apart / largest.name)
     beside = tmp_path / "game.2.byj"
     beside.write_bytes(output.read_bytes())
-    said = subprocess.run(
-        the_command.line("info", beside), env=environment(), capture_output=True, text=True, check=True
-    )
+    said = success(blockyard("info", beside))
     assert f"{apart / largest.name} is of the same recording and has more: " in said.stderr
     beside.unlink()
     (apart / largest.name).rename(largest)
     other = tmp_path / "game.1.byj"
     other.write_bytes(largest.read_bytes())
     record(output, "true", options=("--force",))
-    said = subprocess.run(
-        the_command.line("info", output), env=environment(), capture_output=True, text=True, check=True
-    )
+    said = success(blockyard("info", output))
     assert "same recording" not in said.stderr, "an older recording's journal is no sibling"

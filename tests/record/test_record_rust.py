@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import the_command
-from recorded import environment, record
+from recorded import blockyard, record
+from the_command import success
 
 PROGRAM = """
 struct World { things: Vec<Box<[u8; 1234]>> }
@@ -112,8 +112,7 @@ def built(folder: Path, source: str, allocator: str = "") -> str:
 
 
 def first_site(journal: Path) -> str:
-    line = the_command.line("sites", journal, "--json")
-    said = subprocess.run(line, env=environment(), capture_output=True, text=True, check=True).stdout
+    said = success(blockyard("sites", journal, "--json")).stdout
     assert "{impl#" not in said
     return json.loads(said)["sites"][0]["function"]
 

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import the_command
-from recorded import environment, record, recording
+from recorded import blockyard, record, recording
+from the_command import success
 
 # A malloc of a program's own, as a statically linked allocator has it: PREFIX is what its names begin with.
 ALLOCATOR = """
@@ -204,7 +204,7 @@ def test_an_allocator_without_symbols_is_named_by_record_info_and_every_verb(tmp
     done = record(output, program)
     assert "stripped carries jemalloc: what is allocated there was not recorded; build it without" in done.stderr
     for verb in (["info", output], ["check", output], ["sites", output], ["convert", output, "-o", tmp_path / "x.txt"]):
-        said = subprocess.run(the_command.line(*verb), env=environment(), capture_output=True, text=True, check=True)
+        said = success(blockyard(*verb))
         assert said.stderr.startswith("Note: stripped carries jemalloc"), verb
     assert "stripped carries jemalloc" in (tmp_path / "x.txt").read_text(), "a text journal says it, too"
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from blockyard import native
+from blockyard.analysis.samples_library import fields
 
 BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or Path(__file__).parents[2] / "build" / "release")
 TOOLS = BUILD / "tests" / "replay"
@@ -26,20 +27,10 @@ SANITIZED = (
 """Whether this build has a sanitizer in it, whose own memory and malloc some tests would measure."""
 
 CALL = np.dtype(
-    [
-        ("what", "S1"),
-        ("padding", "S3"),
-        ("thread", "<u4"),
-        ("size", "<u8"),
-        ("alignment", "<u8"),
-        ("old_size", "<u8"),
-        ("block", "<u8"),
-        ("old_block", "<u8"),
-        ("pages_written", "<u8"),
-        ("bytes_written", "<u8"),
-        ("inside", "<u8"),
-        ("mallocs", "<u8"),
-    ]
+    fields(
+        *(("S1", "what"), ("S3", "padding"), ("<u4", "thread")),
+        ("<u8", "size alignment old_size block old_block pages_written bytes_written inside mallocs"),
+    )
 )
 """A row of the witness's log, as tests/replay/adapters/witness.cpp writes it."""
 
@@ -161,6 +152,12 @@ def planned(journal: Journal, folder: Path, *options: str) -> Path:
     return target
 
 
+def replaying(plan_file: Path, output: Path, adapter: Path, *options: object, pace: str = "max", **more: Any) -> list:
+    """The command line."""
+    given = native.arguments({"adapter": adapter, "pace": pace, "-o": output, **more})
+    return [REPLAY, "run", plan_file, *given, *options]
+
+
 def run(
     plan_file: Path,
     folder: Path,
@@ -174,24 +171,8 @@ def run(
     """Replays on the witness; whether it succeeded is the caller's to check."""
     output, log = folder / "run", folder / "log"
     knobs = ",".join(part for part in (f"log={log}", witness) if part)
-    command = [
-        REPLAY,
-        "run",
-        plan_file,
-        "--adapter",
-        TOOLS / f"{adapter}.so",
-        "--pace",
-        pace,
-        "--touch",
-        touch,
-        "--options",
-        knobs,
-        "--allocator",
-        "witness",
-        "-o",
-        output,
-        *options,
-    ]
+    given = {"touch": touch, "options": knobs, "allocator": "witness"}
+    command = replaying(plan_file, output, TOOLS / f"{adapter}.so", *options, pace=pace, **given)
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, env={**os.environ, **(environment or {})}
     )

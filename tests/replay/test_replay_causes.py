@@ -18,10 +18,7 @@ CAUSES = {
     "futex": SLEPT,
     "fault": CALL_FAULT,
     "touched": TOUCH_FAULT,
-    "map": 0,
-    "unmap": 0,
-    "advise": 0,
-    "work": 0,
+    **dict.fromkeys(("map", "unmap", "advise", "work"), 0),
 }
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own faults would be measured")
@@ -86,10 +83,5 @@ def test_what_is_fast_has_no_cause(tmp_path: Path) -> None:
 def test_causes_can_be_switched_off(tmp_path: Path) -> None:
     made = planted(spaced(60), tmp_path, {30: "sleep"}, "--causes-above", "0")
     assert not made.rows["cause"].any()
-    assert made.facts["looking"] == {
-        "threshold_ns": 0,
-        "events": 0,
-        "ns_a_look": 0.0,
-        "source": "off",
-        "reason": "it was switched off",
-    }
+    numbers = {"threshold_ns": 0, "events": 0, "ns_a_look": 0.0}
+    assert made.facts["looking"] == {**numbers, "source": "off", "reason": "it was switched off"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import MS, REPLAY, SANITIZED, Journal, planned, planted, replayed, run, sooner_or_later, spaced
+from replay_lab import MS, SANITIZED, Journal, planned, planted, replayed, replaying, run, sooner_or_later, spaced
 
 from blockyard import allocators
 
@@ -98,20 +98,8 @@ def test_the_usable_bytes_of_blocks_that_are_left_are_told(tmp_path: Path, choic
         journal.allocate(f"kept{number}", size, number)
         journal.allocate(f"gone{number}", size, number).free(f"gone{number}", number)
     output = tmp_path / "run"
-    command = [
-        REPLAY,
-        "run",
-        planned(journal, tmp_path),
-        "--adapter",
-        choice.adapter,
-        "--options",
-        choice.options,
-        "--pace",
-        "max",
-        "-o",
-        output,
-        *(("--populate",) if choice.populate else ()),
-    ]
+    given = {"options": choice.options, "populate": choice.populate}
+    command = replaying(planned(journal, tmp_path), output, choice.adapter, **given)
     subprocess.run(command, check=True, capture_output=True, timeout=120, env={**os.environ, **choice.environment})
     found = json.loads((output / "run.json").read_text())["live_at_stop"]
     if choice.name.partition("@")[0] in ("scudo", "tlsf", "null"):

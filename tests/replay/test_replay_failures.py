@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from replay_lab import REPLAY, SANITIZED, TOOLS, Journal, plan, planned, replayed, run
+from replay_lab import REPLAY, SANITIZED, TOOLS, Journal, plan, planned, replayed, replaying, run
+from the_command import refusal, success
 
 from blockyard import native
 
@@ -192,9 +193,8 @@ def test_a_damaged_plan_is_refused(ten: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_stretch_that_is_none_is_refused(tmp_path: Path, options: list[str], sentence: str) -> None:
-    done = plan(some().write(tmp_path / "j.txt"), tmp_path / "p", *options)
-    assert done.returncode == 1
-    assert done.stderr.startswith("blockyard: ") and sentence in done.stderr and done.stderr.count("\n") == 1
+    said = refusal(plan(some().write(tmp_path / "j.txt"), tmp_path / "p", *options))
+    assert said.startswith("blockyard: ") and sentence in said and said.count("\n") == 1
     assert not (tmp_path / "p").exists()
 
 
@@ -221,26 +221,8 @@ def test_a_pace_that_is_none_is_refused(ten: Path, tmp_path: Path) -> None:
 
 def foreign(ten: Path, folder: Path, library: Path) -> subprocess.CompletedProcess:
     adapter = native.path("blockyard-adapter-foreign.so")
-    return subprocess.run(
-        [
-            REPLAY,
-            "run",
-            ten,
-            "--adapter",
-            adapter,
-            "--foreign",
-            library,
-            "--pace",
-            "max",
-            "--verify",
-            "-o",
-            folder / "out",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=dict(os.environ),
-    )
+    command = replaying(ten, folder / "out", adapter, foreign=library, verify=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
 
 
 @pytest.mark.skipif(SANITIZED, reason="NOT RUN: sanitizers refuse how a foreign library is loaded")
@@ -256,12 +238,10 @@ def test_any_library_that_exports_malloc_and_free_is_driven(ten: Path, tmp_path:
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-fno-builtin", "-O1", source, "-o", tmp_path / "mine.so"], check=True
     )
-    done = foreign(ten, tmp_path, tmp_path / "mine.so")
-    assert done.returncode == 0, done.stderr
+    success(foreign(ten, tmp_path, tmp_path / "mine.so"))
 
 
 @pytest.mark.skipif(SANITIZED, reason="NOT RUN: sanitizers refuse how a foreign library is loaded")
 def test_a_library_without_malloc_is_a_failed_run(ten: Path, tmp_path: Path) -> None:
-    done = foreign(ten, tmp_path, TOOLS / "witness.so")
-    assert done.returncode == 1
-    assert done.stderr.startswith("blockyard: ") and "malloc" in done.stderr
+    said = refusal(foreign(ten, tmp_path, TOOLS / "witness.so"))
+    assert said.startswith("blockyard: ") and "malloc" in said

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import REPLAY, plan
+from replay_lab import plan, replaying
+from the_command import success
 
 from blockyard import allocators
 
@@ -45,16 +46,14 @@ def test_a_plan_is_the_same_with_and_without_call_stacks(tmp_path: Path) -> None
         ("with", "\n".join(stacks + [f"# tag 1\n# site 0\n{line}" for line in lines])),
     ):
         (tmp_path / f"{name}.txt").write_text(text + "\n")
-        done = plan(tmp_path / f"{name}.txt", tmp_path / name)
-        assert done.returncode == 0, done.stderr
+        success(plan(tmp_path / f"{name}.txt", tmp_path / name))
         made.append((tmp_path / name).read_bytes())
     assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plan_has_the_journals_figures(name: str, tmp_path: Path) -> None:
-    done = plan(journal(name), tmp_path / "plan", "--events-dir", str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    done = success(plan(journal(name), tmp_path / "plan", "--events-dir", str(tmp_path)))
     facts, wanted = json.loads(done.stdout), listed(name)
     assert facts["events"] == number(wanted["lines"])
     assert facts["blocks"] == number(wanted["mallocs"])
@@ -81,25 +80,9 @@ def test_every_allocator_keeps_contents_and_alignment_in_a_real_program(
         pytest.skip("null gives every block the same memory: THERE IS NOTHING TO VERIFY")
     if choice.missing:
         pytest.skip(f"THE ALLOCATOR {choice.name} WAS NOT VERIFIED, it is missing here: {choice.missing}")
-    done = plan(journal("zeroad"), tmp_path / "plan", "--from", "3", "--to", "3.5")
-    assert done.returncode == 0, done.stderr
-    command = [
-        REPLAY,
-        "run",
-        tmp_path / "plan",
-        "--adapter",
-        choice.adapter,
-        "--allocator",
-        choice.name,
-        "--pace",
-        "max",
-        "--verify",
-        "-o",
-        tmp_path / "out",
-        "--options",
-        choice.options,
-        *(["--populate"] if choice.populate else []),
-    ]
+    success(plan(journal("zeroad"), tmp_path / "plan", "--from", "3", "--to", "3.5"))
+    given = {"allocator": choice.name, "verify": True, "options": choice.options, "populate": choice.populate}
+    command = replaying(tmp_path / "plan", tmp_path / "out", choice.adapter, **given)
     made = subprocess.run(
         command, capture_output=True, text=True, timeout=120, env={**os.environ, **choice.environment}
     )

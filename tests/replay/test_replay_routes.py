@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from replay_lab import MS, Journal, Route, Run, plan, run, write_routes
+from the_command import refusal, success
 
 
 def planned(journal: Journal, folder: Path, *routes: Route, options: tuple[str, ...] = ()) -> tuple[Path, list[dict]]:
     """The plan with these routes, and what it says of each."""
     target = folder / "journal.plan"
     file = write_routes(folder / "routes.byr", journal.events, *routes)
-    done = plan(journal.write(folder / "journal.txt"), target, "--routes", str(file), *options)
-    assert done.returncode == 0, done.stderr
+    done = success(plan(journal.write(folder / "journal.txt"), target, "--routes", str(file), *options))
     return target, json.loads(done.stdout).get("routes", [])
 
 
@@ -150,8 +150,8 @@ def test_a_buffer_that_breaks_the_advice_grows_in_the_heap_as_it_did(tmp_path: P
 def test_a_growth_without_a_free_belongs_to_another_journal(tmp_path: Path, grows: tuple[int, ...]) -> None:
     journal = Journal().allocate("a", 32, 0).allocate("b", 64, 10).allocate("c", 64, 20).free("a", 30)
     file = write_routes(tmp_path / "routes.byr", journal.events, Route("reserve", (0, *grows), 64, grows=grows))
-    done = plan(journal.write(tmp_path / "journal.txt"), tmp_path / "journal.plan", "--routes", str(file))
-    assert done.returncode == 1 and "belong to another journal" in done.stderr
+    said = refusal(plan(journal.write(tmp_path / "journal.txt"), tmp_path / "journal.plan", "--routes", str(file)))
+    assert "belong to another journal" in said
 
 
 def remote_free(journal: Journal) -> None:
@@ -366,9 +366,8 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, harm: Callab
     journal, events = frames()
     file = write_routes(tmp_path / "routes.byr", journal.events, Route("temp", tuple(events)))
     harm(file)
-    done = plan(journal.write(tmp_path / "journal.txt"), tmp_path / "plan", "--routes", str(file))
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"blockyard: {file} ") and done.stderr.count("\n") == 1
+    said = refusal(plan(journal.write(tmp_path / "journal.txt"), tmp_path / "plan", "--routes", str(file)))
+    assert said.startswith(f"blockyard: {file} ") and said.count("\n") == 1
     assert not (tmp_path / "plan").exists()
 
 
@@ -376,9 +375,8 @@ def test_routes_of_another_journal_are_refused(tmp_path: Path) -> None:
     journal, events = frames()
     for count, event in ((journal.events + 1, events[0]), (journal.events, events[-1] + 3)):
         file = write_routes(tmp_path / "routes.byr", count, Route("temp", (event,)))
-        done = plan(journal.write(tmp_path / "journal.txt"), tmp_path / "plan", "--routes", str(file))
-        assert done.returncode == 1
-        assert "another journal" in done.stderr or "belongs to a journal of" in done.stderr
+        said = refusal(plan(journal.write(tmp_path / "journal.txt"), tmp_path / "plan", "--routes", str(file)))
+        assert "another journal" in said or "belongs to a journal of" in said
 
 
 def random_journal(seed: int) -> tuple[Journal, list[int]]:

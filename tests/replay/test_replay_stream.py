@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import REPLAY, SANITIZED, TOOLS, Journal, Run, planned
-from the_command import blockyard, started
+from replay_lab import SANITIZED, TOOLS, Journal, Run, planned, replaying
+from the_command import blockyard, started, success
 
 from blockyard import native
 
@@ -38,23 +38,7 @@ def long_journal(rounds: int = 12_000, step_ns: int = 40, silence_ns: int = 0) -
 
 def command(plan: Path, output: Path, *options: str, allocator: str = "null", pace: str = "max") -> list[str]:
     adapter = TOOLS / "witness.so" if allocator == "witness" else native.path(f"blockyard-adapter-{allocator}.so")
-    return [
-        str(part)
-        for part in (
-            REPLAY,
-            "run",
-            plan,
-            "--adapter",
-            adapter,
-            "--allocator",
-            allocator,
-            "--pace",
-            pace,
-            "-o",
-            output,
-            *options,
-        )
-    ]
+    return [*map(str, replaying(plan, output, adapter, *options, allocator=allocator, pace=pace))]
 
 
 def replay(plan: Path, output: Path, *options: str, **keywords: str) -> Run:
@@ -113,8 +97,7 @@ def test_the_labs_memory_does_not_grow_with_the_journal(tmp_path: Path) -> None:
 
 
 def succeeds(*arguments: object, **options: object) -> None:
-    done = blockyard(*arguments, **options)
-    assert done.returncode == 0, done.stderr
+    success(blockyard(*arguments, **options))
 
 
 def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_so(tmp_path: Path) -> None:

@@ -12,35 +12,38 @@ from blockyard.analysis.passes import ROW
 from blockyard.analysis.samples import NO_EVENT
 from blockyard.analysis.totals import BURST
 
-MACHINE = {
-    "cpu": "Test Processor 9000",
-    "architecture": "x86_64",
-    "cores": 2,
-    "memory_bytes": 8 << 30,
-    "kernel": "6.1.0",
-    "libc": "glibc 2.36",
-    "distribution": "Debian GNU/Linux 12",
-    "clock": "tsc",
-    "ticks_per_ns": None,
-    "transparent_huge_pages": "madvise",
-    "governor": "performance",
-    "virtualised": False,
-    "warnings": [],
-    "kind": "test",
-}
+MACHINE = json.loads("""{
+  "cpu": "Test Processor 9000", "architecture": "x86_64", "cores": 2, "memory_bytes": 8589934592, "kernel": "6.1.0",
+  "libc": "glibc 2.36", "distribution": "Debian GNU/Linux 12", "clock": "tsc", "ticks_per_ns": null,
+  "transparent_huge_pages": "madvise", "governor": "performance", "virtualised": false, "warnings": [], "kind": "test"
+}""")
+PLAN = json.loads("""{
+  "format": 1, "name": "synthetic", "created_at": "2025-01-01T00:00:00+00:00", "blockyard": "0.1.0", "shard": null,
+  "runs": []
+}""")
+JOURNAL = json.loads("""{
+  "sha256": "0", "from_s": null, "to_s": null, "events": 0, "measured_events": 0, "duration_s": 1.0, "blocks": 0
+}""")
+RUN = json.loads("""{
+  "format": 1, "status": "ok", "reason": "", "version": "1.0", "adapter": "adapter.so", "needs_lock": false,
+  "needs_pool": false, "threads": "journal", "wall_ns": 1000000000, "cpu_ns": 500000000, "user_ns": 400000000,
+  "system_ns": 100000000, "minor_faults": 1234, "major_faults": 0, "voluntary_switches": 1, "involuntary_switches": 1,
+  "peak_resident_bytes": 67108864, "lab_resident_bytes": 1048576, "teardown_resident_bytes": 1048576,
+  "lateness_ns": {"p50": 50, "p99": 2000, "p999": 9000, "max": 20000}, "order_waits": 0, "environment": {},
+  "started_at": "2025-01-01T00:00:00+00:00"
+}""")
 LOOKING = {"threshold_ns": 270, "events": 0, "ns_a_look": 250, "source": "getrusage", "reason": ""}
 SPEEDS = [
-    ("null", 0.05, 0.0),
-    ("glibc", 1.1, 1.2),
-    ("dlmalloc", 1.9, 1.6),
-    ("jemalloc", 0.9, 0.8),
-    ("mimalloc", 0.7, 0.5),
-    ("tlsf", 1.6, 0.1),
-    ("snmalloc", 0.72, 0.7),
-    ("scudo", 2.6, 1.4),
+    *(("null", 0.05, 0.0), ("glibc", 1.1, 1.2), ("dlmalloc", 1.9, 1.6), ("jemalloc", 0.9, 0.8)),
+    *(("mimalloc", 0.7, 0.5), ("tlsf", 1.6, 0.1), ("snmalloc", 0.72, 0.7), ("scudo", 2.6, 1.4)),
 ]
 """Allocators as benchmarks make them up: name, typical speed and weight of the tail, for `latencies`."""
 MALLOC, ZEROED, ALIGNED, FREE, REALLOC = range(5)
+
+
+def named(allocator: str) -> dict[str, str]:
+    base, _, variant = allocator.partition("@")
+    return {"base": base, "variant": variant or "defaults", "version": "1.0"}
 
 
 class Campaign:
@@ -64,44 +67,18 @@ class Campaign:
         self.ticks_per_ns = 2.0
         self.floors = (10, 4)
         directory.mkdir(parents=True, exist_ok=True)
-        entries = [
-            {
-                "name": name,
-                "base": name.partition("@")[0],
-                "variant": name.partition("@")[2] or "defaults",
-                "version": "1.0",
-            }
-            for name in allocators
-        ]
         plan = {
-            "format": 1,
-            "name": "synthetic",
-            "created_at": "2025-01-01T00:00:00+00:00",
-            "blockyard": "0.1.0",
+            **PLAN,
             "journals": [
-                {
-                    "name": name,
-                    "path": f"{name}.byj",
-                    "sha256": "0",
-                    "from_s": None,
-                    "to_s": None,
-                    "events": 0,
-                    "measured_events": 0,
-                    "duration_s": 1.0,
-                    "blocks": 0,
-                    "peak_bytes": peak_bytes,
-                }
-                for name in journals
+                {**JOURNAL, "name": name, "path": f"{name}.byj", "peak_bytes": peak_bytes} for name in journals
             ],
-            "allocators": entries,
+            "allocators": [{**named(name), "name": name} for name in allocators],
             "missing": [{"name": name, "reason": why} for name, why in missing],
             "paces": list(paces),
             "touches": list(touches),
             "repeats": repeats,
             "threads": threads,
             "totals": totals,
-            "shard": None,
-            "runs": [],
         }
         (directory / "campaign.json").write_text(json.dumps(plan))
         (directory / "machine.json").write_text(json.dumps(MACHINE))
@@ -134,40 +111,18 @@ class Campaign:
         folder = self.folder(allocator, repeat, journal, pace, touch)
         folder.mkdir(parents=True, exist_ok=True)
         fields = {
-            "format": 1,
-            "status": "ok",
-            "reason": "",
+            **RUN,
             "journal": journal,
             "allocator": allocator,
-            "variant": allocator.partition("@")[2] or "defaults",
-            "version": "1.0",
-            "adapter": "adapter.so",
-            "needs_lock": False,
-            "needs_pool": False,
+            "variant": named(allocator)["variant"],
             "pace": pace,
             "touch": touch,
             "repeat": repeat,
-            "threads": "journal",
             "untimed": touch.endswith("-untimed"),
             "events": 0 if rows is None else len(rows),
             "ticks_per_ns": self.ticks_per_ns,
             "floor_call_ticks": self.floors[0],
             "floor_touch_ticks": self.floors[1],
-            "wall_ns": 10**9,
-            "cpu_ns": 5 * 10**8,
-            "user_ns": 4 * 10**8,
-            "system_ns": 10**8,
-            "minor_faults": 1234,
-            "major_faults": 0,
-            "voluntary_switches": 1,
-            "involuntary_switches": 1,
-            "peak_resident_bytes": 64 << 20,
-            "lab_resident_bytes": 1 << 20,
-            "teardown_resident_bytes": 1 << 20,
-            "lateness_ns": {"p50": 50, "p99": 2000, "p999": 9000, "max": 20000},
-            "order_waits": 0,
-            "environment": {},
-            "started_at": "2025-01-01T00:00:00+00:00",
             **facts,
         }
         (folder / "run.json").write_text(json.dumps(fields))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.csv
 import pytest
 from synthetic import Campaign, known_campaign, known_rows, lifelike_campaign, rows
-from the_command import blockyard, started
+from the_command import blockyard, started, success
 
 from blockyard.analysis import samples_library
 
@@ -33,8 +33,7 @@ def words(text: str) -> str:
 
 
 def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign: Campaign, report: Report) -> None:
-    result = report("results", *QUICK)
-    assert result.returncode == 0, result.stderr
+    result = success(report("results", *QUICK))
     table = result.stdout.split("Tables:")[0]
     assert max(map(len, table.splitlines())) <= 80
     assert "quick" in table and "as-run" in table and "Verdict" in table
@@ -227,8 +226,7 @@ def test_a_zoom_of_pictures_that_are_not_drawn_is_refused(campaign: Campaign, re
 def test_the_verdict_in_the_terminal_is_of_the_rate_that_was_asked_for(
     campaign: Campaign, report: Report, options: tuple[str, ...], budget: str
 ) -> None:
-    found = report("results", *options, *QUICK)
-    assert found.returncode == 0, found.stderr
+    found = success(report("results", *options, *QUICK))
     assert f"share of a frame at {budget}" in found.stdout
     assert found.stdout.count("share of a frame") == 1
     assert f"share of a frame at {budget}" in (campaign.directory / "report" / "report.txt").read_text()
@@ -250,8 +248,7 @@ def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[
     made = rows(entries) if entries else known_rows(1)[:0]
     campaign.run("one", made)
     campaign.events(np.full(len(made), 4294967295))
-    result = report("results")
-    assert result.returncode == 0, result.stderr
+    success(report("results"))
 
 
 def test_an_interrupt_ends_the_report_without_a_trace_or_half_a_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from synthetic import LOOKING, Campaign, latencies, lifelike
+from the_command import refusal, success
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,8 +41,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(campaign: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    done = make("--collect", "--campaign", campaign, "--bench", PUBLISHED / "data" / "none", "-o", folder)
-    assert done.returncode == 0, done.stderr
+    done = success(make("--collect", "--campaign", campaign, "--bench", PUBLISHED / "data" / "none", "-o", folder))
     assert done.stdout.startswith("collected standard.json\n")
     return folder
 
@@ -97,8 +97,7 @@ def test_data_alone_gives_the_same_pages(pages: Path, tmp_path: Path) -> None:
 
 def test_published_pages_are_what_their_data_gives(tmp_path: Path) -> None:
     shutil.copytree(PUBLISHED / "data", tmp_path / "data")
-    done = make("-o", tmp_path)
-    assert done.returncode == 0, done.stderr
+    success(make("-o", tmp_path))
     by_hand = "trial.md"  # what single runs of a trial printed: there is no campaign behind it
     published = {page.name: page.read_text() for page in PUBLISHED.glob("*.md") if page.name != by_hand}
     assert published == {page.name: page.read_text() for page in tmp_path.glob("*.md")}, "run make results"
@@ -110,8 +109,7 @@ def test_results_of_make_bench_become_data(pages: Path, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     parts.mkdir()
     shutil.copy(PUBLISHED / "data" / "record.json", parts)
-    done = make("--collect", "--campaign", tmp_path / "none", "--bench", parts, "-o", tmp_path)
-    assert done.returncode == 0, done.stderr
+    success(make("--collect", "--campaign", tmp_path / "none", "--bench", parts, "-o", tmp_path))
     measured = json.loads((parts / "record.json").read_text())["figures"]["added_ns"]["without stacks"]
     assert rows(tmp_path / "lab.md")["Recording without stacks, added per event"][2] == f"{measured:.1f} ns"
 
@@ -141,11 +139,11 @@ def test_campaigns_older_than_the_standard_one_leave_the_data(campaign: Path, pa
 
 
 def test_nothing_to_collect_and_no_data_are_refused_in_a_sentence(tmp_path: Path) -> None:
-    done = make("--collect", "--campaign", tmp_path, "--bench", tmp_path, "-o", tmp_path / "out")
-    assert done.returncode == 1 and "there is nothing to collect" in done.stderr
-    done = make("-o", tmp_path / "out")
-    assert done.returncode == 1 and "has no data" in done.stderr
-    assert "Traceback" not in done.stderr and not (tmp_path / "out" / "index.md").exists()
+    said = refusal(make("--collect", "--campaign", tmp_path, "--bench", tmp_path, "-o", tmp_path / "out"))
+    assert "there is nothing to collect" in said
+    said = refusal(make("-o", tmp_path / "out"))
+    assert "has no data" in said
+    assert "Traceback" not in said and not (tmp_path / "out" / "index.md").exists()
 
 
 def test_a_campaign_of_two_repeats_claims_nothing(campaign: Path, tmp_path: Path) -> None:
@@ -153,8 +151,8 @@ def test_a_campaign_of_two_repeats_claims_nothing(campaign: Path, tmp_path: Path
     shutil.copytree(campaign, small)
     plan = json.loads((small / "campaign.json").read_text())
     (small / "campaign.json").write_text(json.dumps(plan | {"repeats": 2}))
-    done = make("--collect", "--campaign", small, "--bench", tmp_path, "-o", tmp_path / "out")
-    assert done.returncode == 1 and "has 2 repeats; nothing is claimed of fewer than 3" in done.stderr
+    said = refusal(make("--collect", "--campaign", small, "--bench", tmp_path, "-o", tmp_path / "out"))
+    assert "has 2 repeats; nothing is claimed of fewer than 3" in said
     assert not (tmp_path / "out").exists()
 
 
@@ -162,6 +160,6 @@ def test_a_campaign_that_is_not_finished_is_refused(campaign: Path, tmp_path: Pa
     begun = tmp_path / "campaign"
     shutil.copytree(campaign, begun)
     shutil.rmtree(begun / "runs" / "game" / "glibc" / "1x-page" / "3")
-    done = make("--collect", "--campaign", begun, "--bench", tmp_path, "-o", tmp_path / "out")
-    assert done.returncode == 1 and "1 runs to go of 15" in done.stderr
+    said = refusal(make("--collect", "--campaign", begun, "--bench", tmp_path, "-o", tmp_path / "out"))
+    assert "1 runs to go of 15" in said
     assert not (tmp_path / "out").exists()

@@ -31,6 +31,18 @@ def blockyard(
     return subprocess.run([*under, *line(*arguments)], cwd=cwd, env=env, text=True, check=False, **(pipes | options))
 
 
+def success(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """A command that did what it was told to."""
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def refusal(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command that failed says."""
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
 def started(*arguments: object, cwd: Path | None = None, **options: Any) -> subprocess.Popen[str]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(line(*arguments), cwd=cwd, env=environment(), text=True, **(pipes | options))

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from stacked import Journal
-from the_command import blockyard
+from the_command import blockyard, refusal, success
 
 MS = 1_000_000
 
@@ -42,8 +42,7 @@ def after(tmp_path: Path) -> Path:
 
 
 def difference(*arguments: object) -> dict:
-    done = blockyard("diff", *arguments, "--json")
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("diff", *arguments, "--json"))
     return json.loads(done.stdout)
 
 
@@ -146,9 +145,8 @@ def test_junit_is_xml_whatever_a_site_is_called(before, tmp_path):
 
 
 def test_json_and_junit_can_not_both_be_printed(before, after):
-    done = blockyard("diff", before, after, "--json", "--export-junit", "-")
-    assert done.returncode == 1
-    assert done.stderr == "blockyard: two forms can't both go to standard output\n"
+    said = refusal(blockyard("diff", before, after, "--json", "--export-junit", "-"))
+    assert said == "blockyard: two forms can't both go to standard output\n"
 
 
 def test_a_gate_never_fails_what_shrank_or_stayed(before, after):
@@ -223,8 +221,8 @@ def test_the_worst_frame_of_stacks_that_are_alike_is_one_frame(tmp_path):
 
 @pytest.mark.parametrize("gate", ["bytes", "bytes:5", "p99:5%", "site/:5%", "bytes:-1%"])
 def test_what_is_no_gate_is_refused(before, after, gate):
-    done = blockyard("diff", before, after, "--gate", gate)
-    assert done.returncode == 1 and "is no gate" in done.stderr and len(done.stderr.splitlines()) == 1
+    said = refusal(blockyard("diff", before, after, "--gate", gate))
+    assert "is no gate" in said and len(said.splitlines()) == 1
 
 
 def test_a_journal_without_stacks_is_refused(before, tmp_path):

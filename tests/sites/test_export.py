@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 from stacked import Journal
-from the_command import blockyard
+from the_command import blockyard, success
 
 
 def export(journal: Path, name: str, *arguments: object) -> Path:
     output = journal.parent / name
-    done = blockyard("export", journal, "-o", output, *arguments)
-    assert done.returncode == 0, done.stderr
+    success(blockyard("export", journal, "-o", output, *arguments))
     return output
 
 

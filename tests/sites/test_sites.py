@@ -10,15 +10,14 @@ from random import Random
 import pytest
 from small_game import DRAW, LOAD
 from stacked import Journal
-from the_command import blockyard
+from the_command import blockyard, refusal, success
 
 from blockyard import native
 from blockyard.sizes import size
 
 
 def sites(path: Path, *arguments: object) -> dict:
-    done = blockyard("sites", path, "--json", "--limit", "0", *arguments)
-    assert done.returncode == 0, done.stderr
+    done = success(blockyard("sites", path, "--json", "--limit", "0", *arguments))
     return json.loads(done.stdout)
 
 
@@ -295,8 +294,7 @@ def test_stacks_of_two_threads_share_nothing(tmp_path):
     ],
 )
 def test_the_answer_comes_first_and_everything_fits_80_columns(game, sort, first):
-    result = blockyard("sites", game, "--sort", sort)
-    assert result.returncode == 0, result.stderr
+    result = success(blockyard("sites", game, "--sort", sort))
     lines = result.stdout.splitlines()
     assert lines[0].startswith(first)
     assert max(map(len, lines)) <= 80
@@ -359,9 +357,9 @@ def test_calls_of_a_function_without_a_name_are_one_site_and_lines_tell_them_apa
 def test_a_journal_without_stacks_or_tags_says_how_to_get_them(tmp_path):
     path = tmp_path / "game.txt"
     path.write_text("a 8 10 1 1\n")
-    result = blockyard("sites", path)
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert "has no call stacks" in result.stderr and "blockyard record" in result.stderr
+    said = refusal(blockyard("sites", path))
+    assert len(said.splitlines()) == 1
+    assert "has no call stacks" in said and "blockyard record" in said
     assert "blockyard::tag" in blockyard("sites", path, "--by", "tag").stderr
 
 
@@ -375,8 +373,8 @@ def test_a_byj_says_the_same_as_the_text_it_was_made_of(game):
 def test_a_journal_of_a_program_that_allocated_nothing_says_so(tmp_path):
     journal = Journal()
     journal.mark(1)
-    result = blockyard("sites", journal.write(tmp_path / "game.txt"))
-    assert result.returncode == 1 and result.stderr.endswith("game.txt holds no allocation\n")
+    said = refusal(blockyard("sites", journal.write(tmp_path / "game.txt")))
+    assert said.endswith("game.txt holds no allocation\n")
 
 
 def test_a_stretch_behind_the_last_allocation_is_refused_in_one_sentence(game):
@@ -433,9 +431,9 @@ def test_a_small_share_is_not_called_none(tmp_path):
 @pytest.mark.parametrize("command", [("sites",), ("diff", "."), ("advise", "--no-replay")])
 def test_a_folder_is_refused_as_one(tmp_path, command):
     verb, *rest = command
-    result = blockyard(verb, tmp_path, *(tmp_path if one == "." else one for one in rest))
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert result.stderr.endswith(f"{tmp_path} can't be read: Is a directory\n")
+    said = refusal(blockyard(verb, tmp_path, *(tmp_path if one == "." else one for one in rest)))
+    assert len(said.splitlines()) == 1
+    assert said.endswith(f"{tmp_path} can't be read: Is a directory\n")
 
 
 def test_an_anonymous_journal_gives_the_same_answers(tmp_path):
