@@ -56,7 +56,7 @@ TEST_F(CountsTest, what_is_freed_is_held_no_more_and_the_peak_stays) {
 }
 
 TEST_F(CountsTest, blocks_that_live_long_are_held_until_they_are_freed) {
-  constexpr std::uint64_t many = 300'000;
+  constexpr std::uint64_t many = 3'000'000;
   for (std::uint64_t i = 0; i < many; ++i) {
     const std::uint64_t block = allocate(i, 1 + i % 3, 1);
     if (i % 3 != 0) free(i, block);

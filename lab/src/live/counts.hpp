@@ -59,8 +59,8 @@ struct TagCounts {
   Held live;
 };
 
-/// Adds events up. One thread at a time; O(1) per event. Memory: 24 bytes for each live block, up to 52 for each call
-/// stack, and the last kept_frames frames.
+/// Adds events up. One thread at a time; O(1) per event. Memory: 16 MiB, 24 bytes for each live block that is
+/// old, up to 52 for each call stack, and the last kept_frames frames.
 class Counts {
  public:
   static constexpr std::size_t kept_frames = 1024;
