@@ -10,6 +10,8 @@ from integration import Heard, heard
 
 #: The software driver alone, of those that are installed.
 LAVAPIPE = {"VK_ICD_FILENAMES": "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json", "NODEVICE_SELECT": "1"}
+#: Instead of a package.
+FROM_CRATES = "its source by tests/integrations/run-programs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,18 @@ REAL = [
         {"libvulkan_lvp.so": 100},
         within="level",
         environment=LAVAPIPE,
+    ),
+    # Too long to build for each test run: tests/integrations/run-programs.
+    # Before main(), and any tag, it fills tables. Here: what the C library keeps for destructors, a thread, and the
+    # list of the example itself.
+    Library(
+        "jolt",
+        FROM_CRATES,
+        "^JPH::",
+        "jolt game/jolt game/level/jolt",
+        "lies on the floor",
+        {"integration-jolt": 2, "ld-linux-x86-64.so.2": 1, "libc.so.6": 3},
+        within="game",
     ),
     Library("pmr", "g++", "^main$", "world frame things"),
 ]

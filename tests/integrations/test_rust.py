@@ -1,9 +1,10 @@
-"""The crate `blockyard` is the allocator of a program, and marks its frames."""
+"""The crate `blockyard` is the allocator of a program, marks its frames, and builds from what it packs alone."""
 
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 from collections import Counter
 from pathlib import Path
 
@@ -85,3 +86,18 @@ def test_a_game_of_bevy_is_on_the_heap_with_its_systems_as_tags(bevy: Heard) -> 
     counts = Counter(event.tag for event in bevy.events if event.kind == "allocate")
     assert counts["loading"] >= 1000 and counts["trails"] > 1000 and counts["spawning"] >= 200
     assert [event.kind for event in bevy.events].count("frame") == 10
+
+
+def test_the_packed_crate_can_be_published_and_builds_by_itself(tmp_path: Path) -> None:
+    of_the_crate = ("--no-verify", "--allow-dirty", "--package", "blockyard")
+    assert "aborting upload due to dry run" in cargo("publish", "--dry-run", *of_the_crate)
+    cargo("package", *of_the_crate)
+    [packed] = (TARGET / "package").glob("blockyard-*.crate")
+    with tarfile.open(packed) as crate:
+        crate.extractall(tmp_path)
+    [folder] = tmp_path.iterdir()
+    # From its sources, where nothing of this tree is beside it.
+    compilers = {"CC": "ccache cc", "CXX": "ccache c++"} if shutil.which("ccache") else {}
+    paths = {"CARGO_TARGET_DIR": str(tmp_path / "target"), "CCACHE_BASEDIR": str(tmp_path), "CCACHE_NOHASHDIR": "1"}
+    cargo("build", "--quiet", "--locked", "--example", "frames", folder=folder, **compilers, **paths)
+    subprocess.run([tmp_path / "target" / "debug" / "examples" / "frames"], check=True)
