@@ -50,11 +50,6 @@ class IndexStack {
     }
   }
 
-  /// The newest index without popping it, 0: none; racy.
-  std::uint32_t newest() const { return static_cast<std::uint32_t>(head_.load(std::memory_order_relaxed)); }
-
-  bool empty() const { return static_cast<std::uint32_t>(head_.load(std::memory_order_relaxed)) == 0; }
-
  private:
   static std::uint64_t next_version(std::uint64_t word) { return ((word >> 32) + 1) << 32; }
 

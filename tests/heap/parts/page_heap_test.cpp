@@ -13,7 +13,6 @@
 
 #include "heap/slab_tables.hpp"
 #include "pages/page_heap.hpp"
-#include "pages/page_lock.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "heap/index_stack.hpp"
 #include "heap/transfer/depot.hpp"
 #include "interleave/explorer.hpp"
-#include "pages/page_lock.hpp"
+#include "pages/page_heap.hpp"
 
 namespace {
 

@@ -8,7 +8,6 @@
 #include "blockyard/heap.h"
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
-#include "heap/front/heap_contents.hpp"
 #include "heap/front/heap_table.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"

@@ -12,7 +12,6 @@
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
 #include "heap/background/maintenance.hpp"
-#include "heap/front/heap_contents.hpp"
 #include "heap/front/heap_table.hpp"
 #include "heap/front/small_blocks.hpp"
 #include "heap/guard/guard.hpp"

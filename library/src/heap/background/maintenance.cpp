@@ -6,7 +6,6 @@
 
 #include "base/pages.hpp"
 #include "heap/background/wakeup.hpp"
-#include "heap/front/heap_contents.hpp"
 #include "heap/front/small_blocks.hpp"
 
 namespace blockyard::heap {

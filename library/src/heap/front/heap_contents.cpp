@@ -1,4 +1,4 @@
-#include "heap/front/heap_contents.hpp"
+#include "heap/front/small_blocks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 
 #include "base/bound.hpp"
 #include "heap/front/hardening.hpp"
-#include "heap/front/small_blocks.hpp"
 #include "heap/pages/page_allocator.hpp"
 
 namespace blockyard::heap {
