@@ -61,6 +61,7 @@ REAL = [
         {"integration-jolt": 2, "ld-linux-x86-64.so.2": 1, "libc.so.6": 3},
         within="game",
     ),
+    Library("sdl3", FROM_CRATES, "^SDL_", "sdl sprites/sdl", "every event", within="sprites"),
     Library("pmr", "g++", "^main$", "world frame things"),
 ]
 #: Compiled against headers of ours that have the shape of the real ones, which cannot be had.
