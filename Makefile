@@ -3,7 +3,7 @@
 # tests/PART/run-programs, tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo check test test-programs soak bench bench-fidelity results lint docs aarch64 dotnet wheel packages clean distclean
+.PHONY: help setup build demo check test test-programs soak bench bench-fidelity results lint docs aarch64 windows dotnet wheel packages clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -80,6 +80,10 @@ aarch64: ## cross-compile for 64-bit Arm, run the C++ tests in qemu
 	@scripts/install-packages build aarch64
 	@scripts/build aarch64
 	@scripts/run-aarch64-tests
+
+windows: ## compile the library for Windows, run its C++ tests under Wine
+	@scripts/install-packages build test windows
+	@tests/windows/run
 
 dotnet: ## build and test the C# library
 	@scripts/install-packages dotnet

@@ -6,6 +6,8 @@ if(NOT TARGET blockyard_flags)
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
     $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
     -fno-omit-frame-pointer
+    # MinGW checks formats by an older C library's than the one it links, and knows no visibility.
+    $<$<BOOL:${WIN32}>:-Wno-format;-Wno-attributes>
     $<$<BOOL:${BLOCKYARD_WERROR}>:-Werror>)
   target_compile_definitions(blockyard_flags INTERFACE
     $<$<BOOL:${BLOCKYARD_CHECKED}>:BLOCKYARD_CHECKED=1>

@@ -6,7 +6,8 @@ set(package "${CMAKE_INSTALL_LIBDIR}/cmake/blockyard")
 
 install(TARGETS blockyard_static blockyard_shared EXPORT blockyardTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
 if(TARGET blockyard_malloc_static)
   install(TARGETS blockyard_malloc_static blockyard_malloc_whole EXPORT blockyardTargets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)

@@ -378,7 +378,8 @@ std::string leak_report() {
   std::FILE* const file = std::tmpfile();
   by_block_leak_report(fileno(file));
   std::string text(4096, '\0');
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, pread(fileno(file), text.data(), text.size(), 0))));
+  std::rewind(file);
+  text.resize(std::fread(text.data(), 1, text.size(), file));
   std::fclose(file);
   return text;
 }

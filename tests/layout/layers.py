@@ -56,7 +56,7 @@ MACHINE_PATHS = re.compile(r"/(?:work|root|home/[a-z]\w*|tmp/w)/|\bartifactory\b
 # The operating system is known to folders of its name, and to heap/malloc, which stands in for glibc's own malloc. All
 # other code of the library includes headers of the language and the processor only, and of what these or a forward
 # declaration give, uses nothing that is the system's.
-SYSTEM_FOLDERS = {"linux", "malloc"}
+SYSTEM_FOLDERS = {"linux", "windows", "malloc"}
 LANGUAGE_HEADERS = """
     algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
     cinttypes climits cmath compare complex concepts cstdarg cstddef cstdint cstdio cstdlib cstring cwchar deque
@@ -205,8 +205,43 @@ def system_violations(root: Path) -> list[str]:
         included = (target for target in _INCLUDED_HEADER.findall(text) if not target.startswith("blockyard/"))
         found = [f"includes {target}" for target in included if target not in LANGUAGE_HEADERS.split()]
         found += [f"uses {use}" for use in sorted(set(SYSTEM_USES.findall(_NO_CODE.sub(" ", text))))]
-        result += [f"{path.relative_to(root)} {what}: only linux/ and malloc/ know the system" for what in found]
+        result += [
+            f"{path.relative_to(root)} {what}: only linux/, windows/ and malloc/ know the system" for what in found
+        ]
     return result
+
+
+_SYSTEM_MACROS = re.compile(r"\b(?:__linux__|_WIN32|_WIN64|__MINGW32__|__MINGW64__)\b")
+
+
+def windows_violations(root: Path) -> list[str]:
+    """Lab code that asks which system it is on; and of what the recorder on Windows compiles, sources and headers, that
+    know another."""
+    lab = root / "lab" / "src"
+    result = [
+        f"{path.relative_to(root)} asks for the system: linux/ and windows/ answer"
+        for path in files(root)
+        if path.suffix in _CODE and path.is_relative_to(lab) and _SYSTEM_MACROS.search(path.read_text(errors="replace"))
+    ]
+    recipe = lab / "record" / "windows" / "CMakeLists.txt"
+    folders = {"journal": lab / "journal", "collect": lab / "record" / "collect"}
+    named = re.findall(r"\$\{(journal|collect)\}/([\w/]+\.cpp)", recipe.read_text()) if recipe.exists() else []
+    pending = [folders[folder] / name for folder, name in named]
+    met: set[Path] = set()
+    while pending:
+        path = pending.pop()
+        if path in met or not path.exists() or "windows" in path.relative_to(lab).parts:
+            continue
+        met.add(path)
+        text = path.read_text(errors="replace")
+        pending += [lab / target for target in _INCLUDE.findall(text)]
+        found = [f"includes {target}" for target in _INCLUDED_HEADER.findall(text) if target not in _PORTABLE_HEADERS]
+        found += [f"uses {use}" for use in sorted(set(SYSTEM_USES.findall(_NO_CODE.sub(" ", text))))]
+        result += [f"{path.relative_to(root)} {what}, and is compiled for Windows too" for what in found]
+    return result
+
+
+_PORTABLE_HEADERS = {*LANGUAGE_HEADERS.split(), "xxhash.h", "ctime", "filesystem", "future", "system_error", "thread"}
 
 
 def import_violations(root: Path) -> list[str]:

@@ -59,6 +59,22 @@ def test_only_folders_of_its_name_know_the_operating_system() -> None:
     assert layers.system_violations(ROOT) == []
 
 
+def test_what_is_compiled_for_windows_too_knows_no_system() -> None:
+    assert layers.windows_violations(ROOT) == []
+
+
+def test_a_planted_call_of_the_system_is_found_in_what_windows_compiles(tmp_path: Path) -> None:
+    lab = tmp_path / "lab" / "src"
+    for folder in ("journal", "record/windows"):
+        (lab / folder).mkdir(parents=True)
+    (lab / "record/windows/CMakeLists.txt").write_text("add_library(x ${journal}/a.cpp)\n")
+    (lab / "journal/a.cpp").write_text('#include "journal/b.hpp"\n')
+    (lab / "journal/b.hpp").write_text("#include <unistd.h>\ninline int x() { return getpid(); }\n")
+    (lab / "journal/c.cpp").write_text("#ifdef _WIN32\n#endif\n")
+    found = "\n".join(layers.windows_violations(tmp_path))
+    assert "c.cpp asks" in found and "b.hpp includes unistd.h" in found and "b.hpp uses getpid" in found
+
+
 def test_no_python_part_imports_one_above_it() -> None:
     assert layers.import_violations(ROOT) == []
 

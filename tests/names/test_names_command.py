@@ -91,3 +91,42 @@ def test_a_journal_that_may_not_grow_is_named_as_it_was_given_and_stays(program)
     )
     assert done.returncode == 1 and done.stderr.startswith(f"blockyard: {journal}: writing failed")
     assert journal.read_bytes() == before and not list(journal.parent.glob("*.part*"))
+
+
+@pytest.mark.parametrize("form", ["coff", "pdb"])
+def test_a_program_of_windows_is_named_from_its_own_symbols_in_a_folder(tmp_path, form):
+    needed = ["llvm-symbolizer", *(["x86_64-w64-mingw32-gcc"] if form == "coff" else ["clang", "lld-link"])]
+    for tool in needed:
+        shutil.which(tool) or pytest.skip(f"no {tool} (scripts/install-packages windows)")
+    (tmp_path / "game.c").write_text("int spawn(int x) {\n  return x * 3;\n}\nint main(void) { return spawn(0); }\n")
+    if form == "coff":
+        commands = [["x86_64-w64-mingw32-gcc", "-g", "-Wl,--build-id", "game.c", "-o", "game.exe"]]
+    else:
+        commands = [
+            ["clang", "--target=x86_64-pc-windows-msvc", "-g", "-gcodeview", "-c", "game.c", "-o", "game.obj"],
+            ["lld-link", "/entry:spawn", "/nodefaultlib", "/subsystem:console", "/debug", "/out:game.exe", "game.obj"],
+        ]
+    for command in commands:
+        subprocess.run(command, cwd=tmp_path, check=True)
+    code = (tmp_path / "game.exe").read_bytes()
+    headers = int.from_bytes(code[0x3C:0x40], "little")
+    guid = code[code.index(b"RSDS") + 4 :]
+    build_id = guid[3::-1].hex() + guid[5:3:-1].hex() + guid[7:5:-1].hex() + guid[8:16].hex() + guid[19:15:-1].hex()
+    entry = int.from_bytes(code[headers + 40 : headers + 44], "little")
+    if form == "coff":  # where the program begins is the C library's code
+        said = subprocess.run(["x86_64-w64-mingw32-nm", "game.exe"], cwd=tmp_path, capture_output=True, text=True)
+        entry = next(int(line.split()[0], 16) for line in said.stdout.splitlines() if line.endswith(" spawn"))
+        entry -= int.from_bytes(code[headers + 48 : headers + 56], "little")
+    text = tmp_path / "game.txt"
+    text.write_text(
+        "# blockyard journal text 1\n"
+        f"# module 400000 500000 400000 0 {build_id} C:/games/game.exe\n"
+        f"# address 0 {entry + 1:x}\n# node - 0\n# site 0\na 8 10 1 1\n"
+    )
+    journal = tmp_path / "game.byj"
+    assert blockyard("convert", text, "-o", journal).returncode == 0
+    result = json.loads(blockyard("names", journal, "--debug-dir", tmp_path, "--json").stdout)
+    assert result["named"] == 1, result
+    assert [module["symbols"] for module in result["modules"]] == ["lines"]
+    sites = json.loads(blockyard("sites", journal, "--by", "line", "--json").stdout)["sites"]
+    assert [site["function"] for site in sites] == ["spawn"]

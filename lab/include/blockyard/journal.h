@@ -10,7 +10,14 @@
 /// live twice in the journal whatever the threads do. Each event carries the call stack of its call. Cost: about 100 ns
 /// an event, 20 without stacks (`blockyard record --no-stacks`), no lock, no system call, except for a thread's first
 /// event and when the collector, a process of its own, falls behind by a whole ring: then the call waits. Memory: 64
-/// KiB a thread, 4 MiB for the first 16 that need it. All functions keep errno and do nothing while no journal is open.
+/// KiB a thread, 4 MiB for the first 16 that need it.
+///
+/// On Windows libblockyard-journal, static or a DLL, writes within the program: one lock for all threads, the system's
+/// walk of at most 62 callers, and 32 MiB of ring; what is younger than half a second is lost where the process is
+/// ended from outside. An engine that replaces operator new and links the static library must not call under its own
+/// lock.
+///
+/// All functions keep errno and do nothing while no journal is open.
 #ifndef BLOCKYARD_JOURNAL_H
 #define BLOCKYARD_JOURNAL_H
 

@@ -1,7 +1,4 @@
 // Writer: takes events and writes a .byj, with one write() for each section so that a crash leaves whole sections.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +14,7 @@
 #include "journal/header_codec.hpp"
 #include "journal/last_error.hpp"
 #include "journal/stack_codec.hpp"
+#include "journal/system.hpp"
 #include "journal/writer.hpp"
 
 namespace blockyard::journal {
@@ -47,7 +45,7 @@ struct Writer::State {
 
   void write(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t done = ::write(file, bytes.data(), bytes.size());
+      const std::ptrdiff_t done = system::write_file(file, bytes.data(), bytes.size());
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) {
         const std::string what = shown + ": writing failed at byte " + std::to_string(offset) + ": " + last_error();
@@ -70,7 +68,7 @@ struct Writer::State {
   void need_version_2() {
     if (is_version_2) return;
     const auto version = format::version_with_stacks;
-    if (::pwrite(file, &version, sizeof version, format::version_offset) != sizeof version) {
+    if (!system::overwrite_in_file(file, format::version_offset, &version, sizeof version)) {
       throw Error(shown + " can't hold call stacks or tags: " + last_error() + "; name a file");
     }
     is_version_2 = true;
@@ -120,7 +118,8 @@ struct Writer::State {
     write_full_block();
     write_changes();
     std::swap(encoder, full);
-    encoded = std::async([this] { full->encode(); });  // where no thread can be had, write_full_block() does it
+    encoded = std::async(Compressor::launch,
+                         [this] { full->encode(); });  // where no thread can be had, write_full_block() does it
     encoder->begin(events, blocks, time_ns);
   }
 
@@ -143,7 +142,7 @@ Writer::Writer(const std::string& path, const Header& header, bool overwrite, co
   if (s.header.names.empty()) s.header.names.emplace_back();
   for (std::uint32_t i = 0; i < s.header.names.size(); ++i) s.name_index.emplace(s.header.names[i], i);
   s.keep_addresses = header.has_addresses;
-  s.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), 0666);
+  s.file = system::create_file(path, overwrite);
   if (s.file < 0) {
     throw Error(errno == EEXIST ? s.shown + " exists already; name another file, or pass --force to overwrite it"
                                 : s.shown + " can't be created: " + last_error());
@@ -166,7 +165,7 @@ Writer::~Writer() {
     finish();
   } catch (...) {  // a destructor has no way to report it; a call of finish() does
   }
-  if (state_->file >= 0) ::close(state_->file);
+  if (state_->file >= 0) system::close_file(state_->file);
 }
 
 std::uint32_t Writer::add_thread(const Thread& thread) {
@@ -248,7 +247,7 @@ std::uint64_t Writer::finish() {
   format::put(tail, footer_offset);
   tail.append(format::end_magic.data(), format::end_magic.size());
   s.write(tail);
-  const int closed = ::close(s.file);
+  const int closed = system::close_file(s.file);
   s.file = -1;
   if (closed != 0) throw Error(s.shown + ": closing failed: " + last_error());
   return s.offset;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <new>
 
-#include <sys/mman.h>
+#include "journal/system.hpp"
 
 namespace blockyard::journal {
 
@@ -23,7 +23,7 @@ struct LargeTableAllocator {
     if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
     const std::size_t bytes = count * sizeof(T);
     void* const memory = ::operator new(bytes, alignment_for(bytes));
-    if (bytes >= huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
+    if (bytes >= huge_page) system::ask_for_huge_pages(memory, bytes);
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t count) { ::operator delete(memory, alignment_for(count * sizeof(T))); }

@@ -1,20 +1,9 @@
 #include "journal/planes.hpp"
 
-#include <zstd.h>
-
-#include <new>
-
 namespace blockyard::journal {
 
 using format::Codec;
 using format::PlaneEntry;
-
-PlaneEncoder::PlaneEncoder(int compression_level) : compressor_(ZSTD_createCCtx()) {
-  if (compressor_ == nullptr) throw std::bad_alloc();
-  ZSTD_CCtx_setParameter(compressor_, ZSTD_c_compressionLevel, compression_level);
-}
-
-PlaneEncoder::~PlaneEncoder() { ZSTD_freeCCtx(compressor_); }
 
 void PlaneEncoder::begin() {
   directory_.clear();
@@ -37,29 +26,16 @@ void PlaneEncoder::put_bytes(std::uint8_t column, std::string_view bytes) {
 }
 
 void PlaneEncoder::put_plane(std::uint8_t column, unsigned plane, std::string_view bytes) {
-  const std::size_t at = planes_.size();
-  planes_.resize(at + ZSTD_compressBound(bytes.size()));
-  const std::size_t compressed =
-      ZSTD_compress2(compressor_, planes_.data() + at, planes_.size() - at, bytes.data(), bytes.size());
-  const bool smaller = ZSTD_isError(compressed) == 0 && compressed < bytes.size();
-  const std::size_t size = smaller ? compressed : bytes.size();
-  planes_.resize(at + size);
-  if (!smaller) planes_.replace(at, size, bytes);
-  directory_.push_back({column, static_cast<std::uint8_t>(plane),
-                        static_cast<std::uint8_t>(smaller ? Codec::zstd : Codec::stored), 0,
-                        static_cast<std::uint32_t>(size)});
+  const std::size_t before = planes_.size();
+  const format::Codec codec = compressor_.append(planes_, bytes);
+  directory_.push_back({column, static_cast<std::uint8_t>(plane), static_cast<std::uint8_t>(codec), 0,
+                        static_cast<std::uint32_t>(planes_.size() - before)});
 }
 
 void PlaneEncoder::append_to(std::string& payload) const {
   for (const auto& entry : directory_) format::put(payload, entry);
   payload += planes_;
 }
-
-PlaneDecoder::PlaneDecoder() : decompressor_(ZSTD_createDCtx()) {
-  if (decompressor_ == nullptr) throw std::bad_alloc();
-}
-
-PlaneDecoder::~PlaneDecoder() { ZSTD_freeDCtx(decompressor_); }
 
 void PlaneDecoder::fail(const std::string& what) const { throw Error(where_ + ": " + what); }
 
@@ -82,10 +58,10 @@ std::string_view PlaneDecoder::unpack(const Plane& plane, std::uint32_t count) {
   const auto codec = static_cast<Codec>(plane.entry.codec);
   if (codec == Codec::zstd) {
     if (plane_.size() < count) plane_.resize(count);
-    const std::size_t size =
-        ZSTD_decompressDCtx(decompressor_, plane_.data(), count, plane.bytes.data(), plane.bytes.size());
-    if (ZSTD_isError(size) != 0 || size != count) fail("a plane does not decompress to one byte for each value");
-    return {plane_.data(), size};
+    if (!decompressor_.unpack(plane.bytes, plane_.data(), count)) {
+      fail("a plane does not decompress to one byte for each value");
+    }
+    return {plane_.data(), count};
   }
   if (codec != Codec::stored || plane.bytes.size() != count) {
     fail("a plane is stored in an unknown way; a newer blockyard may read it");

@@ -7,20 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "journal/compressor.hpp"
 #include "journal/format.hpp"
-
-struct ZSTD_CCtx_s;
-struct ZSTD_DCtx_s;
 
 namespace blockyard::journal {
 
 /// Splits columns into planes and compresses each on its own. One thread at a time.
 class PlaneEncoder {
  public:
-  explicit PlaneEncoder(int compression_level);
-  ~PlaneEncoder();
-  PlaneEncoder(const PlaneEncoder&) = delete;
-  PlaneEncoder& operator=(const PlaneEncoder&) = delete;
+  explicit PlaneEncoder(int compression_level) : compressor_(compression_level) {}
 
   void begin();
   /// A plane of zeros is left out.
@@ -35,7 +30,7 @@ class PlaneEncoder {
  private:
   void put_plane(std::uint8_t column, unsigned plane, std::string_view bytes);
 
-  ZSTD_CCtx_s* compressor_;
+  Compressor compressor_;
   std::vector<format::PlaneEntry> directory_;
   std::string planes_;
   std::string plane_;
@@ -44,11 +39,6 @@ class PlaneEncoder {
 /// Reads them back. Throws Error for whatever no writer produces. One thread at a time.
 class PlaneDecoder {
  public:
-  PlaneDecoder();
-  ~PlaneDecoder();
-  PlaneDecoder(const PlaneDecoder&) = delete;
-  PlaneDecoder& operator=(const PlaneDecoder&) = delete;
-
   /// `payload` holds a directory of so many planes at `at`, and must outlive the reading. `where` names the place in
   /// errors.
   void begin(std::string_view payload, std::size_t at, std::uint32_t planes, const std::string& where);
@@ -66,7 +56,7 @@ class PlaneDecoder {
   std::string_view unpack(const Plane& plane, std::uint32_t count);
 
   std::string where_;
-  ZSTD_DCtx_s* decompressor_;
+  Decompressor decompressor_;
   std::vector<Plane> planes_;
   std::string plane_;
 };

@@ -111,14 +111,20 @@ bool is_wrapper(std::string_view function) {
          name.find("::_::__rust_") != std::string_view::npos || is_operator_new_of_a_class(name);
 }
 
-bool starts_program(std::string_view function) { return function.starts_with("__libc_start") || function == "_start"; }
+bool starts_program(std::string_view function) {
+  return function.starts_with("__libc_start") || function == "_start" || function == "__tmainCRTStartup";
+}
 
 bool is_of_system(const std::string& path, const std::string& program) {
   static constexpr std::array<std::string_view, 6> folders{"/usr/lib", "/usr/lib64", "/usr/lib32",
                                                            "/lib",     "/lib64",     "/lib32"};
+  // Of Windows, as the recorder there writes it: a drive or a device comes first.
+  if (path.find("/windows/system32/") != std::string::npos || path.find("/Windows/System32/") != std::string::npos) {
+    return true;
+  }
   if (path == program || path.starts_with('[')) return path != program;
   if (std::filesystem::path(path).filename().string().starts_with("libblockyard-record.")) return true;
-  const std::string beside = std::filesystem::path(program).parent_path();
+  const std::string beside = std::filesystem::path(program).parent_path().string();
   const auto holds = [](std::string_view one) {
     return std::any_of(folders.begin(), folders.end(), [&](auto folder) { return is_below(one, folder); });
   };

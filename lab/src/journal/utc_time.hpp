@@ -4,13 +4,13 @@
 #include <ctime>
 #include <string>
 
+#include "journal/system.hpp"
+
 namespace blockyard::journal {
 
 /// Now, as ISO 8601 in UTC.
 inline std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
+  const std::tm parts = system::utc_now();
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;

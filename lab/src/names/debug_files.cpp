@@ -12,20 +12,23 @@
 #include <memory>
 #include <system_error>
 
+#include "names/pe_file.hpp"
+
 namespace blockyard::names {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_elf(const fs::path& path) {
+bool may_have_code(const fs::path& path) {
   char first[SELFMAG] = {};
   std::ifstream(path, std::ios::binary).read(first, sizeof first);
-  return std::memcmp(first, ELFMAG, SELFMAG) == 0;
+  return std::memcmp(first, ELFMAG, SELFMAG) == 0 || std::memcmp(first, "MZ", 2) == 0;
 }
 
 }  // namespace
 
 std::string build_id_of(const std::string& path) {
+  if (is_pe(path)) return pe_build_id(path);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
   elf_version(EV_CURRENT);
@@ -58,7 +61,7 @@ void DebugFiles::scan() {
     fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
     for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
       std::error_code unreadable;
-      if (!at->is_regular_file(unreadable) || !is_elf(at->path())) continue;
+      if (!at->is_regular_file(unreadable) || !may_have_code(at->path())) continue;
       const std::string path = fs::absolute(at->path(), unreadable).string();
       const std::string build_id = build_id_of(path);
       if (!build_id.empty()) by_build_id_[build_id].push_back(path);

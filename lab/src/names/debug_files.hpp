@@ -7,11 +7,12 @@
 
 namespace blockyard::names {
 
-/// The build-id of an ELF file as lower-case hexadecimal text; empty when it has none or is no ELF file. Opens and
-/// reads the file.
+/// The build-id of an ELF file, or what pe_build_id() says of one of Windows, as lower-case hexadecimal text; empty
+/// when it has none or is neither. Opens and reads the file.
 std::string build_id_of(const std::string& path);
 
-/// The ELF files below folders that the user named. Looks at them when it is first asked. One thread at a time.
+/// The ELF files and those of Windows below folders that the user named. Looks at them when it is first asked. One
+/// thread at a time.
 class DebugFiles {
  public:
   explicit DebugFiles(std::vector<std::string> folders) : folders_(std::move(folders)) {}

@@ -17,6 +17,7 @@
 #include "journal/stacks.hpp"
 #include "names/compile_units.hpp"
 #include "names/demangle.hpp"
+#include "names/pe_file.hpp"
 #include "names/plain_sections.hpp"
 #include "names/symbol_table.hpp"
 #include "unwind/frame_info.hpp"
@@ -224,6 +225,7 @@ Resolved Resolver::resolve(const std::string& path, const std::string& build_id,
   result.functions.resize(addresses.size());
   const std::optional<std::string> file = choose_file(path, build_id, files_, result.problem);
   if (!file) return result;
+  if (is_pe(*file)) return resolve_pe(*file, addresses);
   Module module(*file, system_folders, {&files_, build_id.empty() ? build_id_of(*file) : build_id, *file, {}});
   if (module.get() == nullptr) {
     result.problem = "the file can't be read: " + std::string(dwfl_errmsg(-1));

@@ -165,10 +165,16 @@ struct MallocBlocks {
       if constexpr (alignof(Node) <= alignof(std::max_align_t)) {
         return block::or_bad_alloc(std::malloc(sizeof(Node)));
       } else {
-        return block::or_bad_alloc(std::aligned_alloc(alignof(Node), sizeof(Node)));
+        return ::operator new (sizeof(Node), std::align_val_t{alignof(Node)});
       }
     }
-    void deallocate(void* block) noexcept { std::free(block); }
+    void deallocate(void* block) noexcept {
+      if constexpr (alignof(Node) <= alignof(std::max_align_t)) {
+        std::free(block);
+      } else {
+        ::operator delete (block, std::align_val_t{alignof(Node)});
+      }
+    }
   };
 };
 

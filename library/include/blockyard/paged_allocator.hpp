@@ -91,11 +91,10 @@ class PagedBlocks {
       return false;
     }
     available_ = available;
-    std::byte* const page = static_cast<std::byte*>(
-        alignment_ <= alignof(std::max_align_t) ? std::malloc(bytes) : std::aligned_alloc(alignment_, bytes));
+    auto* const page = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment_}, std::nothrow));
     void** const pointers = static_cast<void**>(std::malloc(blocks * sizeof(void*)));
     if (page == nullptr || pointers == nullptr) {
-      std::free(page);
+      ::operator delete (page, std::align_val_t{alignment_});
       std::free(pointers);
       return false;
     }
@@ -111,7 +110,7 @@ class PagedBlocks {
 
   void release() noexcept {
     for (std::uint32_t i = 0; i < page_count_; ++i) {
-      std::free(pages_[i]);
+      ::operator delete (pages_[i], std::align_val_t{alignment_});
       std::free(available_[i]);
     }
     std::free(pages_);

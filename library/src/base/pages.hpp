@@ -1,6 +1,9 @@
 // Memory from the operating system: reserve address space, populate it, give it back. Sizes are in bytes. Every
 // function is thread-safe and keeps errno.
 //
+// Bounds on Windows: pages have 64 KiB, find_free_space reserves what it finds, what is readable and writable counts
+// against the commit limit, and discard_pages waits while the system can't commit again what it took.
+//
 // The system's pages have 4, 16 or 64 KiB, and no caller needs to know: what is reserved or committed are the pages
 // that hold the stretch, what is protected or given back are those that lie wholly in it.
 #pragma once
@@ -84,6 +87,11 @@ std::uint64_t monotonic_ns();
 /// its place, which allocates: not for malloc and free.
 std::uint64_t program_monotonic_ns();
 std::uint64_t thread_time_ns();
+
+/// Memory of the C library's at a multiple of `alignment`, a power of two of which `bytes` is a multiple; and its way
+/// back. Null when it has none.
+void* c_allocate(std::size_t alignment, std::size_t bytes);
+void c_free(void* memory);
 
 /// Yields the processor to another thread.
 void yield_thread();

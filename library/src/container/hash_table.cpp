@@ -1,7 +1,6 @@
 // The table that all hash maps over near links share, and memory for tables: static blocks if small, from the C library
 // if larger, mapped in huge pages if large.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/bits.hpp"
@@ -44,7 +43,7 @@ void* array_allocate(std::size_t bytes) noexcept {
   if (bytes <= block::small_stride) {
     array = block::by_static_block_allocate(stride_of(bytes));
   } else {
-    array = std::aligned_alloc(cache_line, base::align_up(bytes, cache_line));
+    array = base::c_allocate(cache_line, base::align_up(bytes, cache_line));
   }
   return array == nullptr ? nullptr : std::memset(array, 0, bytes);
 }
@@ -55,7 +54,7 @@ void array_free(void* array, std::size_t bytes) noexcept {
   } else if (bytes <= block::small_stride) {
     block::by_static_block_give(array, stride_of(bytes));
   } else {
-    std::free(array);
+    base::c_free(array);
   }
 }
 

@@ -20,6 +20,11 @@
 
 namespace {
 
+// A C library without this number has none that says it better.
+#ifndef ESTALE
+#define ESTALE EINVAL
+#endif
+
 using namespace blockyard;
 
 constexpr std::size_t default_bytes = std::size_t{64} << 10;

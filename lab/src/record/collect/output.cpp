@@ -16,7 +16,8 @@ constexpr std::uint32_t not_yet = std::numeric_limits<std::uint32_t>::max();
 std::string path_of_window(const std::string& first, std::size_t number) {
   if (number == 1) return first;
   const std::filesystem::path path(first);
-  return path.parent_path() / (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
+  return (path.parent_path() / (path.stem().string() + "-" + std::to_string(number) + path.extension().string()))
+      .string();
 }
 
 }  // namespace

@@ -9,8 +9,12 @@
 
 #if defined(_WIN32)
 #define BY_API
+#if defined(__GNUC__)
+#define BY_WEAK __attribute__((weak))
+#else
 #define BY_WEAK
-#define BY_THREAD_VARIABLE(type, name, function) BY_API type& function() noexcept
+#endif
+#define BY_THREAD_VARIABLE(type, name, function) BY_API type& function() noexcept;
 #define BY_DEFINE_THREAD_VARIABLE(type, name, function, ...) \
   type& function() noexcept {                                \
     static constinit thread_local type name{__VA_ARGS__};    \

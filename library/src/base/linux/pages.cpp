@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -232,6 +233,9 @@ std::uint64_t program_monotonic_ns() {
 }
 std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 std::uint64_t thread_time_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+void* c_allocate(std::size_t alignment, std::size_t bytes) { return std::aligned_alloc(alignment, bytes); }
+void c_free(void* memory) { std::free(memory); }
 
 void yield_thread() { syscall(SYS_sched_yield); }
 

@@ -1,0 +1,256 @@
+// Windows hands out address space in steps of 64 KiB (the allocation granularity), so that is our page: everything is
+// reserved, committed, protected and given back by it.
+#include "base/pages.hpp"
+
+#include "base/windows/windows.hpp"
+
+#include <psapi.h>
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bits.hpp"
+
+namespace blockyard::base {
+
+namespace {
+
+// Every function here keeps the thread's last error, and errno, which nothing here sets.
+class KeptError {
+ public:
+  KeptError() = default;
+  ~KeptError() { SetLastError(value_); }
+  KeptError(const KeptError&) = delete;
+  KeptError& operator=(const KeptError&) = delete;
+
+ private:
+  const DWORD value_ = GetLastError();
+};
+
+std::uintptr_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+// The system aligns to its granularity: for more, finds room for more, and takes the aligned part of it. Another thread
+// may come first.
+void* reserve(std::size_t bytes, std::size_t alignment, DWORD kind, DWORD protection) {
+  const KeptError kept;
+  bytes = align_up(bytes, page_size());
+  if (bytes == 0) {
+    return nullptr;
+  }
+  if (alignment <= page_size()) {
+    return VirtualAlloc(nullptr, bytes, kind, protection);
+  }
+  constexpr int tries = 16;
+  for (int turn = 0; turn < tries && bytes + alignment > bytes; ++turn) {
+    void* const room = VirtualAlloc(nullptr, bytes + alignment, MEM_RESERVE, PAGE_NOACCESS);
+    if (room == nullptr) {
+      return nullptr;
+    }
+    VirtualFree(room, 0, MEM_RELEASE);
+    void* const place = reinterpret_cast<void*>(align_up(address_of(room), std::uintptr_t{alignment}));
+    if (void* const mapped = VirtualAlloc(place, bytes, kind, protection); mapped != nullptr) {
+      return mapped;
+    }
+  }
+  return nullptr;
+}
+
+struct Stretch {
+  char* begin;
+  char* end;
+
+  static Stretch around(void* memory, std::size_t bytes) {
+    const std::uintptr_t at = address_of(memory);
+    return of(align_down(at, std::uintptr_t{page_size()}), align_up(at + bytes, std::uintptr_t{page_size()}));
+  }
+  static Stretch within(void* memory, std::size_t bytes) {
+    const std::uintptr_t at = address_of(memory);
+    const std::uintptr_t begin = align_up(at, std::uintptr_t{page_size()});
+    return of(begin, std::max(begin, align_down(at + bytes, std::uintptr_t{page_size()})));
+  }
+  static Stretch of(std::uintptr_t begin, std::uintptr_t end) {
+    return {reinterpret_cast<char*>(begin), reinterpret_cast<char*>(end)};
+  }
+  std::size_t bytes() const { return static_cast<std::size_t>(end - begin); }
+
+  // Calls work(part, MEMORY_BASIC_INFORMATION) for each part of one kind; false where it is once.
+  template <class Work>
+  bool each(Work&& work) const {
+    for (char* at = begin; at < end;) {
+      MEMORY_BASIC_INFORMATION info;
+      if (VirtualQuery(at, &info, sizeof info) == 0) {
+        return false;
+      }
+      char* const behind = std::min(end, static_cast<char*>(info.BaseAddress) + info.RegionSize);
+      if (!work(Stretch{at, behind}, info)) {
+        return false;
+      }
+      at = behind;
+    }
+    return true;
+  }
+};
+
+// A call reaches into one reservation only.
+bool commit(const Stretch& pages, DWORD protection) {
+  const KeptError kept;
+  return pages.each([=](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
+    DWORD before = 0;
+    return info.State == MEM_COMMIT ? VirtualProtect(part.begin, part.bytes(), protection, &before) != 0
+                                    : VirtualAlloc(part.begin, part.bytes(), MEM_COMMIT, protection) != nullptr;
+  });
+}
+
+}  // namespace
+
+std::size_t page_size() { return largest_page; }
+
+void* reserve_pages(std::size_t bytes, std::size_t alignment) {
+  return reserve(bytes, alignment, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+
+// What is free behind a mapping would be given to others first: the space is reserved.
+void* find_free_space(std::size_t bytes, std::size_t alignment) {
+  return reserve(bytes, alignment, MEM_RESERVE, PAGE_NOACCESS);
+}
+
+bool reserve_pages_at(void* place, std::size_t bytes) {
+  const KeptError kept;
+  const Stretch pages = Stretch::around(place, bytes);
+  const bool is_ours =
+      pages.each([](const Stretch&, const MEMORY_BASIC_INFORMATION& info) { return info.State == MEM_RESERVE; });
+  if (is_ours) {
+    return commit(pages, PAGE_READWRITE);
+  }
+  return VirtualAlloc(pages.begin, pages.bytes(), MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != nullptr;
+}
+
+bool address_space_is_limited() { return false; }
+
+void* reserve_space(std::size_t bytes, std::size_t alignment) {
+  return reserve(bytes, alignment, MEM_RESERVE, PAGE_NOACCESS);
+}
+
+bool commit_pages(void* pages, std::size_t bytes) { return commit(Stretch::around(pages, bytes), PAGE_READWRITE); }
+bool commit_readable_pages(void* pages, std::size_t bytes) {
+  return commit(Stretch::around(pages, bytes), PAGE_READONLY);
+}
+
+bool protect_pages(void* pages, std::size_t bytes) {
+  const KeptError kept;
+  return Stretch::within(pages, bytes).each([](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
+    DWORD before = 0;
+    return info.State != MEM_COMMIT || VirtualProtect(part.begin, part.bytes(), PAGE_NOACCESS, &before) != 0;
+  });
+}
+
+// A reservation goes as a whole; of a part of one, the memory does.
+void release_pages(void* pages, std::size_t bytes) {
+  const KeptError kept;
+  const Stretch all = Stretch::around(pages, bytes);
+  MEMORY_BASIC_INFORMATION info;
+  for (char* at = all.begin; at < all.end && VirtualQuery(at, &info, sizeof info) != 0;) {
+    char* const reservation = static_cast<char*>(info.AllocationBase);
+    char* behind = static_cast<char*>(info.BaseAddress) + info.RegionSize;
+    if (info.State == MEM_FREE) {
+      at = behind;
+      continue;
+    }
+    for (MEMORY_BASIC_INFORMATION next; VirtualQuery(behind, &next, sizeof next) != 0 && next.State != MEM_FREE &&
+                                        next.AllocationBase == reservation;) {
+      behind += next.RegionSize;
+    }
+    if (reservation >= all.begin && behind <= all.end) {
+      VirtualFree(reservation, 0, MEM_RELEASE);
+    } else {
+      VirtualFree(at, static_cast<std::size_t>(std::min(all.end, behind) - at), MEM_DECOMMIT);
+    }
+    at = behind;
+  }
+}
+
+bool discard_pages(void* pages, std::size_t bytes) {
+  const KeptError kept;
+  const Stretch whole = Stretch::within(pages, bytes);
+  if (whole.bytes() == 0) {
+    return false;
+  }
+  const bool done = whole.each([](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
+    return info.State != MEM_COMMIT || VirtualFree(part.begin, part.bytes(), MEM_DECOMMIT) != 0;
+  });
+  // What was charged a moment ago: another process may have taken it since, and gives it back some time.
+  while (!commit(whole, PAGE_READWRITE)) {
+    Sleep(1);
+  }
+  if (!done) {
+    return false;
+  }
+  auto* const begin = static_cast<char*>(pages);
+  std::memset(begin, 0, static_cast<std::size_t>(whole.begin - begin));
+  std::memset(whole.end, 0, static_cast<std::size_t>(begin + bytes - whole.end));
+  return true;
+}
+
+// Large pages are for processes that may lock memory, and are never swapped: none are asked for.
+void advise_huge_pages(void*, std::size_t) {}
+void advise_small_pages(void*, std::size_t) {}
+
+std::size_t resident_bytes(const void* pages, std::size_t bytes) {
+  constexpr std::size_t small_page = 4096;
+  constexpr std::size_t at_a_time = 256;
+  const KeptError kept;
+  std::size_t resident = 0;
+  PSAPI_WORKING_SET_EX_INFORMATION asked[at_a_time];
+  const auto* const begin = static_cast<const char*>(pages);
+  for (std::size_t done = 0; done < bytes;) {
+    std::size_t count = 0;
+    for (; count < at_a_time && done < bytes; ++count, done += small_page) {
+      asked[count] = {};
+      asked[count].VirtualAddress = const_cast<char*>(begin + done);
+    }
+    if (K32QueryWorkingSetEx(GetCurrentProcess(), asked, static_cast<DWORD>(count * sizeof asked[0])) == 0) {
+      return 0;
+    }
+    resident += static_cast<std::size_t>(
+        std::count_if(asked, asked + count, [](const auto& page) { return page.VirtualAttributes.Valid != 0; }));
+  }
+  return resident * small_page;
+}
+
+std::size_t memory_of_machine() {
+  MEMORYSTATUSEX now{};
+  now.dwLength = sizeof now;
+  return GlobalMemoryStatusEx(&now) != 0 ? static_cast<std::size_t>(now.ullTotalPhys) : ~std::size_t{0};
+}
+
+MemoryRoom memory_room(const char*) { return {~std::uint64_t{0}, 0}; }
+
+std::uint64_t monotonic_ns() {
+  LARGE_INTEGER count;
+  LARGE_INTEGER rate;
+  QueryPerformanceCounter(&count);
+  QueryPerformanceFrequency(&rate);
+  const auto ticks = static_cast<std::uint64_t>(count.QuadPart);
+  const auto a_second = static_cast<std::uint64_t>(rate.QuadPart);
+  constexpr std::uint64_t second = 1'000'000'000;
+  return ticks / a_second * second + ticks % a_second * second / a_second;
+}
+std::uint64_t program_monotonic_ns() { return monotonic_ns(); }
+
+std::uint64_t thread_time_ns() {
+  FILETIME unused;
+  FILETIME system;
+  FILETIME user;
+  GetThreadTimes(GetCurrentThread(), &unused, &unused, &system, &user);
+  const auto value = [](const FILETIME& time) { return std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime; };
+  return (value(system) + value(user)) * 100;
+}
+
+void* c_allocate(std::size_t alignment, std::size_t bytes) { return _aligned_malloc(bytes, alignment); }
+void c_free(void* memory) { _aligned_free(memory); }
+
+void yield_thread() { SwitchToThread(); }
+
+}  // namespace blockyard::base
