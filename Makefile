@@ -81,7 +81,7 @@ aarch64: ## cross-compile for 64-bit Arm, run the C++ tests in qemu
 	@scripts/build aarch64
 	@scripts/run-aarch64-tests
 
-windows: ## compile the library for Windows, run its C++ tests under Wine
+windows: ## compile the library for Windows, test it in Wine
 	@scripts/install-packages build test windows
 	@tests/windows/run
 
