@@ -17,6 +17,12 @@ class Convert : public ::testing::Test {
   Outcome cut_to(const std::string& from, const std::string& to, std::uint64_t from_ns, std::uint64_t to_ns) {
     return cut(folder_ / from, folder_ / to, {.from_ns = from_ns, .to_ns = to_ns}, {});
   }
+  Whole through_text(const Whole& written) {
+    write(folder_ / "a.byj", written);
+    convert_to("a.byj", "a.txt");
+    convert_to("a.txt", "b.byj");
+    return read(folder_ / "b.byj");
+  }
   Folder folder_;
 };
 
@@ -34,12 +40,9 @@ TEST_F(Convert, byj_to_text_and_back_loses_nothing) {
 
 TEST_F(Convert, call_stacks_survive_the_text_form) {
   const Whole written = sample_with_stacks(10'000);
-  write(folder_ / "a.byj", written);
-  convert_to("a.byj", "a.txt");
-  convert_to("a.txt", "b.byj");
-  convert_to("b.byj", "b.txt");
+  expect_same(written, through_text(written));
   expect_same(written, read(folder_ / "a.txt"));
-  expect_same(written, read(folder_ / "b.byj"));
+  convert_to("b.byj", "b.txt");
   EXPECT_EQ(slurp(folder_ / "a.txt"), slurp(folder_ / "b.txt"));
 }
 
@@ -141,19 +144,13 @@ TEST_F(Convert, a_preamble_survives_the_text_form) {
     written.events.push_back({.time_ns = 0, .size = i, .block = i, .address = 16 * i + 16});
   }
   written.header.preamble_events = 4;
-  write(folder_ / "a.byj", written);
-  convert_to("a.byj", "a.txt");
-  convert_to("a.txt", "b.byj");
-  EXPECT_EQ(read(folder_ / "b.byj").header.preamble_events, 4U);
+  EXPECT_EQ(through_text(written).header.preamble_events, 4U);
 }
 
 TEST_F(Convert, threads_that_share_a_kernel_id_stay_apart) {
   Whole written = sample(1000);
   written.header.threads[1].id = written.header.threads[0].id;
-  write(folder_ / "a.byj", written);
-  convert_to("a.byj", "a.txt");
-  convert_to("a.txt", "b.byj");
-  expect_same(written, read(folder_ / "b.byj"));
+  expect_same(written, through_text(written));
 }
 
 TEST_F(Convert, through_zst_and_gz_as_their_names_say) {
@@ -199,10 +196,7 @@ TEST_F(Convert, joins_a_free_and_an_allocation_of_the_same_instant_and_thread_on
   const Outcome outcome = convert_to("a.txt", "joined.byj", {.join_realloc = true});
   EXPECT_EQ(outcome.joined, 1U);
   const Whole got = read(folder_ / "joined.byj");
-  ASSERT_EQ(got.events.size(), 8U);
-  EXPECT_EQ(got.events[2].kind, Kind::reallocate);
-  EXPECT_EQ(got.events[2].old_block, 0U);
-  EXPECT_EQ(got.events[2].block, 2U);
+  EXPECT_EQ(as_words(got.events), "a1 a1 r0>2:2 f1 a2 f2 a3 f4");
 }
 
 TEST_F(Convert, leaves_nothing_behind_when_the_input_is_bad) {
@@ -235,15 +229,12 @@ TEST_F(Convert, cut_restores_what_lives_at_its_start_as_preamble) {
   const Outcome outcome = cut_to("a.txt", "b.byj", 100, 200);
   EXPECT_EQ(outcome.preamble_events, 1U);
   const Whole got = read(folder_ / "b.byj");
-  ASSERT_EQ(got.events.size(), 3U);
+  ASSERT_EQ(as_words(got.events), "a2 a3 f0");
   EXPECT_EQ(got.header.preamble_events, 1U);
   EXPECT_TRUE(got.header.cut_at_end);
   EXPECT_EQ(got.events[0].time_ns, 0U);
-  EXPECT_EQ(got.events[0].size, 2U);
   EXPECT_EQ(got.events[1].time_ns, 0U);
-  EXPECT_EQ(got.events[1].block, 1U);
   EXPECT_EQ(got.events[2].time_ns, 10U);
-  EXPECT_EQ(got.events[2].block, 0U);
 }
 
 TEST_F(Convert, cut_to_the_end_keeps_an_event_at_the_last_time_there_is) {

@@ -11,12 +11,15 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "journal/event.hpp"
 #include "journal/reader.hpp"
 #include "journal/stack_copy.hpp"
 #include "journal/writer.hpp"
+
+#include "../shared/events_as_words.hpp"
 
 namespace blockyard::journal::testing {
 
@@ -195,31 +198,30 @@ inline void write(const std::string& path, const Whole& whole) {
   writer.finish();
 }
 
+inline auto fields_of(const Event& event) {
+  return std::tie(event.kind, event.time_ns, event.duration_ns, event.size, event.block, event.old_block, event.address,
+                  event.alignment, event.thread, event.site, event.tag);
+}
+
+inline auto fields_of(const Module& module) {
+  return std::tie(module.path, module.build_id, module.begin, module.end, module.bias, module.mapped_ns,
+                  module.unmapped_ns);
+}
+
+inline auto fields_of(const Header& header) {
+  return std::tie(header.program, header.command, header.machine, header.recorder, header.started_at,
+                  header.ticks_per_ns, header.preamble_events, header.paced, header.has_addresses, header.cut_at_end,
+                  header.names);
+}
+
 inline void expect_same(const Event& a, const Event& b, std::size_t number) {
-  SCOPED_TRACE("event " + std::to_string(number));
-  ASSERT_EQ(a.kind, b.kind);
-  ASSERT_EQ(a.time_ns, b.time_ns);
-  ASSERT_EQ(a.duration_ns, b.duration_ns);
-  ASSERT_EQ(a.size, b.size);
-  ASSERT_EQ(a.block, b.block);
-  ASSERT_EQ(a.old_block, b.old_block);
-  ASSERT_EQ(a.address, b.address);
-  ASSERT_EQ(a.alignment, b.alignment);
-  ASSERT_EQ(a.thread, b.thread);
-  ASSERT_EQ(a.site, b.site);
-  ASSERT_EQ(a.tag, b.tag);
+  ASSERT_EQ(fields_of(a), fields_of(b)) << "event " << number;
 }
 
 inline void expect_same(const Stacks& a, const Stacks& b) {
   ASSERT_EQ(a.counts(), b.counts());
   for (std::size_t i = 0; i < a.modules().size(); ++i) {
-    EXPECT_EQ(a.modules()[i].path, b.modules()[i].path);
-    EXPECT_EQ(a.modules()[i].build_id, b.modules()[i].build_id);
-    EXPECT_EQ(a.modules()[i].begin, b.modules()[i].begin);
-    EXPECT_EQ(a.modules()[i].end, b.modules()[i].end);
-    EXPECT_EQ(a.modules()[i].bias, b.modules()[i].bias);
-    EXPECT_EQ(a.modules()[i].mapped_ns, b.modules()[i].mapped_ns);
-    EXPECT_EQ(a.modules()[i].unmapped_ns, b.modules()[i].unmapped_ns);
+    EXPECT_EQ(fields_of(a.modules()[i]), fields_of(b.modules()[i]));
   }
   ASSERT_EQ(a.named_frames(), b.named_frames());
   for (std::uint32_t i = 0; i < a.frames().size(); ++i) {
@@ -241,17 +243,7 @@ inline void expect_same(const Stacks& a, const Stacks& b) {
 
 inline void expect_same(const Whole& a, const Whole& b) {
   expect_same(*a.stacks, *b.stacks);
-  EXPECT_EQ(a.header.program, b.header.program);
-  EXPECT_EQ(a.header.command, b.header.command);
-  EXPECT_EQ(a.header.machine, b.header.machine);
-  EXPECT_EQ(a.header.recorder, b.header.recorder);
-  EXPECT_EQ(a.header.started_at, b.header.started_at);
-  EXPECT_EQ(a.header.ticks_per_ns, b.header.ticks_per_ns);
-  EXPECT_EQ(a.header.preamble_events, b.header.preamble_events);
-  EXPECT_EQ(a.header.paced, b.header.paced);
-  EXPECT_EQ(a.header.has_addresses, b.header.has_addresses);
-  EXPECT_EQ(a.header.cut_at_end, b.header.cut_at_end);
-  EXPECT_EQ(a.header.names, b.header.names);
+  EXPECT_EQ(fields_of(a.header), fields_of(b.header));
   ASSERT_EQ(a.header.threads.size(), b.header.threads.size());
   for (std::size_t i = 0; i < a.header.threads.size(); ++i) {
     EXPECT_EQ(a.header.threads[i].id, b.header.threads[i].id);

@@ -17,35 +17,6 @@ class Logs : public OfText {
   }
 };
 
-/// What the events are, a word each: "a24", "z24" (calloc), "m64:24" (aligned), "f0", "r0>1:24", "|" (a mark).
-std::string events_of(const Whole& whole) {
-  std::string text;
-  for (const Event& event : whole.events) {
-    if (!text.empty()) text += ' ';
-    const std::string size = std::to_string(event.size);
-    switch (event.kind) {
-      case Kind::allocate:
-        text += "a" + size;
-        break;
-      case Kind::allocate_zeroed:
-        text += "z" + size;
-        break;
-      case Kind::allocate_aligned:
-        text += "m" + std::to_string(event.alignment) + ":" + size;
-        break;
-      case Kind::free:
-        text += "f" + std::to_string(event.block);
-        break;
-      case Kind::reallocate:
-        text += "r" + std::to_string(event.old_block) + ">" + std::to_string(event.block) + ":" + size;
-        break;
-      default:
-        text += "|";
-    }
-  }
-  return text;
-}
-
 bool says(const std::vector<std::string>& sentences, const std::string& part) {
   return std::any_of(sentences.begin(), sentences.end(),
                      [&](const std::string& sentence) { return sentence.find(part) != std::string::npos; });
@@ -58,7 +29,7 @@ TEST_F(Logs, unreal_calls_become_events_in_the_order_of_their_serials) {
                               "Malloc 4096 0 24 0\t# 1\nMalloc 8192 0 100 64\t# 2\nRealloc 12288 4096 48 0\t# 4\n"
                               "Malloc 16384 0 7 0\t# 3\nFree 0 8192 0 0\t# 5\nRealloc 0 12288 0 0\t# 6\n"
                               "Realloc 20480 0 9 0\t# 7\nFree 0 0 0 0\t# 8\n\nGracefully closed\n");
-  EXPECT_EQ(events_of(got), "a24 m64:100 a7 r0>3:48 f1 f3 a9");
+  EXPECT_EQ(as_words(got.events), "a24 m64:100 a7 r0>3:48 f1 f3 a9");
   EXPECT_FALSE(got.header.paced);
   EXPECT_FALSE(got.header.threads_known);
   EXPECT_FALSE(got.header.cut_at_end);
@@ -72,7 +43,7 @@ TEST_F(Logs, an_unreal_free_that_was_written_late_comes_before_the_address_is_gi
   const Whole got = read_text(unreal_head +
                               "Malloc 4096 0 24 0\t# 1\nMalloc 4096 0 48 0\t# 2\nFree 0 4096 0 0\t# 3\n"
                               "Free 0 4096 0 0\t# 4\n\nGracefully closed\n");
-  EXPECT_EQ(events_of(got), "a24 f0 a48 f1");
+  EXPECT_EQ(as_words(got.events), "a24 f0 a48 f1");
   EXPECT_TRUE(says(got.header.repairs, "1 free stood behind"));
 }
 
@@ -80,13 +51,13 @@ TEST_F(Logs, a_free_between_two_allocations_of_an_address_stays_with_the_first_o
   const Whole got = read_text(unreal_head +
                               "Malloc 4096 0 24 0\t# 1\nMalloc 4096 0 48 0\t# 2\nFree 0 4096 0 0\t# 3\n"
                               "Malloc 4096 0 72 0\t# 4\n\nGracefully closed\n");
-  EXPECT_EQ(events_of(got), "a24 f0 a48 f1 a72");
+  EXPECT_EQ(as_words(got.events), "a24 f0 a48 f1 a72");
   EXPECT_TRUE(says(got.header.repairs, "1 block was freed where"));
 }
 
 TEST_F(Logs, an_unreal_log_of_a_crash_says_that_blocks_are_no_leaks) {
   const Whole got = read_text(unreal_head + "Malloc 4096 0 24 0\t# 1\nMalloc 8192 0 24 0\t# 2\nFree 0 81");
-  EXPECT_EQ(events_of(got), "a24 a24");
+  EXPECT_EQ(as_words(got.events), "a24 a24");
   EXPECT_TRUE(got.header.cut_at_end);
   EXPECT_TRUE(says(got.notes, "cut off"));
   EXPECT_TRUE(says(got.notes, "was not closed"));
@@ -96,7 +67,7 @@ TEST_F(Logs, aosp_calls_keep_threads_and_an_id_that_is_given_again_is_another_th
   const Whole got = read_text(
       "7: malloc 0x1000 24\n8: calloc 0x2000 3 5\n7: memalign 0x3000 64 10\n8: realloc 0x4000 0x1000 48\n"
       "8: free 0x2000\n8: thread_done 0x0\n8: realloc 0x2000 0x0 9\n7: free 0x0\n7: malloc 0x0 99\n7: free 0x3000\n");
-  EXPECT_EQ(events_of(got), "a24 z15 m64:10 r0>3:48 f1 a9 f2");
+  EXPECT_EQ(as_words(got.events), "a24 z15 m64:10 r0>3:48 f1 a9 f2");
   ASSERT_EQ(got.header.threads.size(), 3U);
   EXPECT_EQ(got.events[3].thread, 1U);
   EXPECT_EQ(got.events[5].thread, 2U);
@@ -109,7 +80,7 @@ TEST_F(Logs, aosp_times_give_the_pace_and_the_durations_of_reallocs) {
   const Whole got = read_text(
       "7: malloc 0x1000 24 1000100 1000150\n8: malloc 0x2000 5 1000090 1000120\n"
       "7: realloc 0x3000 0x1000 48 1000300 1000390\n7: thread_done 0x0\n");
-  EXPECT_EQ(events_of(got), "a5 a24 r1>2:48");
+  EXPECT_EQ(as_words(got.events), "a5 a24 r1>2:48");
   EXPECT_TRUE(got.header.paced);
   EXPECT_EQ(got.events[0].time_ns, 1U);
   EXPECT_EQ(got.events[1].time_ns, 11U);
@@ -129,7 +100,7 @@ TEST_F(Logs, logalloc_calls_become_events_with_or_without_threads) {
     std::string text;
     for (const auto& call : calls) text += (threads ? "12 34 " : "12 ") + call + "\n";
     const Whole got = read_text(text);
-    EXPECT_EQ(events_of(got), "a24 z15 m64:10 m128:3 r0>4:48 f1 a9");
+    EXPECT_EQ(as_words(got.events), "a24 z15 m64:10 m128:3 r0>4:48 f1 a9");
     EXPECT_EQ(got.header.threads_known, threads);
     EXPECT_EQ(got.header.threads[0].id, threads ? 34U : 1U);
   }
@@ -138,13 +109,13 @@ TEST_F(Logs, logalloc_calls_become_events_with_or_without_threads) {
 TEST_F(Logs, a_munged_logalloc_log_has_numbers_for_pointers_that_are_used_again) {
   const Whole got =
       read_text("1 1 malloc(24)=#1\n1 2 free(#1)\n1 1 malloc(8)=#1\n1 1 realloc(#1,80)=#2\n1 1 free(#2)\n");
-  EXPECT_EQ(events_of(got), "a24 f0 a8 r1>2:80 f2");
+  EXPECT_EQ(as_words(got.events), "a24 f0 a8 r1>2:80 f2");
   EXPECT_FALSE(got.header.has_addresses);
 }
 
 TEST_F(Logs, lines_of_other_processes_in_a_logalloc_log_are_left_out_and_counted) {
   const Whole got = read_text("1 1 malloc(24)=0x10\n2 2 malloc(9)=0x10\n2 2 free(0x10)\n1 1 free(0x10)\n");
-  EXPECT_EQ(events_of(got), "a24 f0");
+  EXPECT_EQ(as_words(got.events), "a24 f0");
   EXPECT_TRUE(says(got.header.repairs, "2 lines of other processes"));
 }
 
@@ -154,7 +125,7 @@ TEST_F(Logs, mtrace_calls_become_events_with_their_caller) {
       "@ ./my [p]:[0x11ce] < 0x1000\n@ ./my [p]:[0x11ce] > 0x3000 0x186a0\n@ [0x99] - 0x2000\n+ (nil) "
       "0xfffffffffffffc18\n"
       "@ ./my [p]:[0x12b5] ! 0x3000 0xffffffffffffdcd8\n@ ./my [p]:[0x11cf] - 0x77\n= End\n");
-  EXPECT_EQ(events_of(got), "a42 a0 r0>2:100000 f1");
+  EXPECT_EQ(as_words(got.events), "a42 a0 r0>2:100000 f1");
   ASSERT_EQ(got.stacks->counts().nodes, 5U);
   EXPECT_EQ(got.events[0].site, got.events[2].site);
   EXPECT_EQ(read_text("= Start\n@ a:[0x1] + 0x10 0x2\n+ 0x20 0x2\n").events[1].site, no_site);
@@ -167,7 +138,7 @@ TEST_F(Logs, mtrace_calls_become_events_with_their_caller) {
 
 TEST_F(Logs, what_comes_before_a_torn_realloc_of_mtrace_is_kept) {
   const Whole got = read_text("= Start\n@ a:[0x1] + 0x1000 0x2a\n@ a:[0x1] < 0x1000\n");
-  EXPECT_EQ(events_of(got), "a42");
+  EXPECT_EQ(as_words(got.events), "a42");
   EXPECT_TRUE(got.header.cut_at_end);
 }
 
@@ -211,7 +182,7 @@ TEST_F(Logs, a_pace_that_somebody_chose_is_even_marked_and_in_the_header) {
   const std::string text = "7: malloc 0x10 24\n7: malloc 0x20 24\n7: free 0x10\n7: free 0x20\n";
   convert_text(text, "b.byj", {.pace = Pace{.events_per_s = 1000}});
   const Whole even = read(folder_ / "b.byj");
-  EXPECT_EQ(events_of(even), "a24 a24 f0 f1");
+  EXPECT_EQ(as_words(even.events), "a24 a24 f0 f1");
   EXPECT_EQ(even.events[3].time_ns, 4'000'000U);
   EXPECT_TRUE(even.header.paced);
   EXPECT_TRUE(says(even.header.repairs, "the pace is made up: an event every 1000000 ns"));
@@ -219,7 +190,7 @@ TEST_F(Logs, a_pace_that_somebody_chose_is_even_marked_and_in_the_header) {
   EXPECT_EQ(outcome.events, 6U);
   EXPECT_TRUE(says(outcome.notes, "a frame of 2 events"));
   const Whole framed = read(folder_ / "b.byj");
-  EXPECT_EQ(events_of(framed), "a24 a24 | f0 f1 |");
+  EXPECT_EQ(as_words(framed.events), "a24 a24 | f0 f1 |");
   EXPECT_EQ(framed.events[5].time_ns, 33'333'333U);
 }
 

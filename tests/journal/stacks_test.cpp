@@ -161,45 +161,20 @@ TEST_F(ForgedStacks, a_sound_one_is_read) {
   EXPECT_EQ(error_of(folder_ / "forged.byj"), "");
 }
 
-TEST_F(ForgedStacks, a_stack_that_continues_none) {
-  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::node_parent, {5}}}),
+TEST_F(ForgedStacks, what_does_not_hold_together_is_refused_by_name) {
+  using enum format::StackColumn;
+  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{node_parent, {5}}}),
                  "call stack 0 continues one that does not exist");
-}
-
-TEST_F(ForgedStacks, a_stack_of_a_missing_frame) {
-  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::node_frame, {7}}}),
+  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{node_frame, {7}}}),
                  "call stack 0 names a stack frame that does not exist");
-}
-
-TEST_F(ForgedStacks, a_frame_of_a_missing_module) {
-  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::frame_module, {9}}}),
+  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{frame_module, {9}}}),
                  "stack frame 0 names a module that does not exist");
-}
-
-TEST_F(ForgedStacks, the_same_frame_twice) {
   expect_refused(stack_payload({.frames = 2}, {}), "stack frame 1 is there twice");
-}
-
-TEST_F(ForgedStacks, a_marker_in_the_middle) {
-  expect_refused(stack_payload({.frames = 2, .nodes = 2}, {{format::StackColumn::frame_module, {0, 1}},
-                                                           {format::StackColumn::node_parent, {0, 1}}}),
+  expect_refused(stack_payload({.frames = 2, .nodes = 2}, {{frame_module, {0, 1}}, {node_parent, {0, 1}}}),
                  "call stack 1 has the marker of an incomplete stack in its middle");
-}
-
-TEST_F(ForgedStacks, a_module_that_goes_twice) {
-  expect_refused(stack_payload({.modules = 1, .unmappings = 2}, {{format::StackColumn::unmapped_ns, {5, 6}}}),
-                 "module 0 is unmapped twice");
-}
-
-TEST_F(ForgedStacks, tables_that_do_not_continue) {
+  expect_refused(stack_payload({.modules = 1, .unmappings = 2}, {{unmapped_ns, {5, 6}}}), "module 0 is unmapped twice");
   expect_refused(stack_payload({.first_node = 3}, {}), "a section is missing or doubled");
-}
-
-TEST_F(ForgedStacks, more_entries_than_a_section_has) {
   expect_refused(stack_payload({.nodes = 1U << 30}, {}), "claims too many call stacks");
-}
-
-TEST_F(ForgedStacks, an_event_whose_stack_is_missing_loses_it_in_a_cut) {
   expect_refused(std::nullopt, "event 0 has a call stack that the journal does not hold");
 }
 

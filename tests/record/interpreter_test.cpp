@@ -15,6 +15,8 @@
 #include "journal/check.hpp"
 #include "journal/reader.hpp"
 
+#include "../shared/events_as_words.hpp"
+
 namespace {
 
 using namespace blockyard;
@@ -82,7 +84,7 @@ class Interpreted : public testing::Test {
   journal::Header header_;
 };
 
-using journal::Kind;
+using journal::testing::as_words;
 
 TEST_F(Interpreted, a_reallocate_is_one_event_from_its_start_to_its_end) {
   start();
@@ -90,11 +92,7 @@ TEST_F(Interpreted, a_reallocate_is_one_event_from_its_start_to_its_end) {
   begin_reallocate(0, 20, 0x1000);
   end_reallocate(0, 35, 0x2000, 200);
   const auto events = finish(40);
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[1].kind, Kind::reallocate);
-  EXPECT_EQ(events[1].old_block, 0u);
-  EXPECT_EQ(events[1].block, 1u);
-  EXPECT_EQ(events[1].size, 200u);
+  ASSERT_EQ(as_words(events), "a100 r0>1:200");
   EXPECT_EQ(events[1].time_ns, 20u);
   EXPECT_EQ(events[1].duration_ns, 15u);
 }
@@ -106,8 +104,7 @@ TEST_F(Interpreted, a_reallocate_that_others_overlap_keeps_time_from_falling) {
   allocate(1, 25, 0x3000);
   end_reallocate(0, 30, 0x2000, 32);
   const auto events = finish(40);
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[2].kind, Kind::reallocate);
+  ASSERT_EQ(as_words(events), "a16 a16 r0>2:32");
   EXPECT_EQ(events[2].time_ns, 25u);
   EXPECT_EQ(events[2].duration_ns, 5u);
 }
@@ -118,11 +115,7 @@ TEST_F(Interpreted, an_old_block_that_another_thread_gets_during_a_reallocate_is
   begin_reallocate(0, 20, 0x1000);
   allocate(1, 25, 0x1000, 64);
   end_reallocate(0, 30, 0x2000, 32);
-  const auto events = finish(40);
-  ASSERT_EQ(events.size(), 4u);
-  EXPECT_EQ(events[1].kind, Kind::free);
-  EXPECT_EQ(events[2].kind, Kind::allocate);
-  EXPECT_EQ(events[3].kind, Kind::allocate);
+  EXPECT_EQ(as_words(finish(40)), "a16 f0 a64 a32");
   EXPECT_EQ(interpreter_->repairs().split_reallocates, 1u);
   EXPECT_EQ(interpreter_->repairs().missed_frees, 0u);
 }
@@ -133,9 +126,7 @@ TEST_F(Interpreted, a_failed_reallocate_leaves_the_block_unchanged) {
   begin_reallocate(0, 20, 0x1000);
   end_reallocate(0, 30, 0, 1 << 30);
   free(0, 40, 0x1000);
-  const auto events = finish(50);
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[1].kind, Kind::free);
+  EXPECT_EQ(as_words(finish(50)), "a16 f0");
   EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
 }
 
@@ -144,9 +135,7 @@ TEST_F(Interpreted, a_reallocate_to_nothing_is_a_free) {
   allocate(0, 10, 0x1000);
   begin_reallocate(0, 20, 0x1000);
   end_reallocate(0, 30, 0, 0);
-  const auto events = finish(50);
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[1].kind, Kind::free);
+  EXPECT_EQ(as_words(finish(50)), "a16 f0");
 }
 
 TEST_F(Interpreted, a_free_of_an_unknown_block_is_left_out_and_counted) {
@@ -161,10 +150,7 @@ TEST_F(Interpreted, an_address_given_again_without_a_free_gets_one_and_is_counte
   start();
   allocate(0, 10, 0x1000);
   allocate(1, 20, 0x1000);
-  const auto events = finish(30);
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[1].kind, Kind::free);
-  EXPECT_EQ(events[1].block, 0u);
+  EXPECT_EQ(as_words(finish(30)), "a16 f0 a16");
   EXPECT_EQ(interpreter_->repairs().missed_frees, 1u);
 }
 
@@ -182,14 +168,9 @@ TEST_F(Interpreted, a_window_begins_with_the_blocks_alive_in_their_order) {
   const auto events = finish(300);
   EXPECT_EQ(header_.preamble_events, 2u);
   EXPECT_TRUE(header_.cut_at_end);
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[0].kind, Kind::allocate_aligned);
-  EXPECT_EQ(events[0].alignment, 64u);
+  ASSERT_EQ(as_words(events), "m64:10 a20 f1");
   EXPECT_EQ(events[0].address, 0x1000u);
   EXPECT_EQ(header_.threads[events[0].thread].id, 102u);
-  EXPECT_EQ(events[1].size, 20u);
-  EXPECT_EQ(events[2].kind, Kind::free);
-  EXPECT_EQ(events[2].block, 1u);
   EXPECT_EQ(events[2].time_ns, 50u);
   EXPECT_TRUE(interpreter_->is_over());
 }
@@ -237,10 +218,7 @@ TEST_F(Interpreted, a_block_in_the_middle_of_a_reallocate_when_the_window_opens_
   begin_reallocate(0, 20, 0x1000);
   end_reallocate(0, 30, 0x2000, 64);
   free(0, 40, 0x2000);
-  const auto events = finish(50);
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0].kind, Kind::allocate);
-  EXPECT_EQ(events[1].kind, Kind::free);
+  EXPECT_EQ(as_words(finish(50)), "a64 f0");
 }
 
 TEST_F(Interpreted, a_forked_child_starts_from_its_parents_blocks) {
@@ -260,11 +238,7 @@ TEST_F(Interpreted, a_forked_child_starts_from_its_parents_blocks) {
   interpreter_ = std::make_unique<Interpreter>(std::move(output), plan, threads_);
   interpreter_->inherit(inherited, {});
   free(0, 70, 0x1000);
-  const auto events = finish(80, "child.byj");
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[0].size, 20u);
-  EXPECT_EQ(events[1].size, 10u);
-  EXPECT_EQ(events[2].block, 1u);
+  EXPECT_EQ(as_words(finish(80, "child.byj")), "a20 a10 f1");
   EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
 }
 
