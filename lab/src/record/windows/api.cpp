@@ -11,6 +11,7 @@
 
 #include "base/observer.hpp"
 #include "blockyard/journal.h"
+#include "record/windows/kept_errors.hpp"
 #include "record/windows/recorder.hpp"
 
 namespace blockyard::record {
@@ -23,22 +24,6 @@ std::uint32_t closed_before = 0;
 bool change_state(EngineJournal from, EngineJournal to) { return engine_journal.compare_exchange_strong(from, to); }
 
 bool is_recorded() { return engine_journal.load(std::memory_order_acquire) == EngineJournal::open && !is_writer(); }
-
-// Errors of the program's own stay as they are.
-class KeptErrors {
- public:
-  KeptErrors() = default;
-  ~KeptErrors() {
-    errno = errno_;
-    SetLastError(last_);
-  }
-  KeptErrors(const KeptErrors&) = delete;
-  KeptErrors& operator=(const KeptErrors&) = delete;
-
- private:
-  const int errno_ = errno;
-  const DWORD last_ = GetLastError();
-};
 
 // Of the function of the API that this is part of, without its own frame.
 [[gnu::always_inline]] inline void walk(Stack& stack) {

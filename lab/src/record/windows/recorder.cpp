@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "record/collect/interpreter.hpp"
+#include "record/windows/kept_errors.hpp"
 #include "record/windows/modules.hpp"
 #include "record/windows/stacks.hpp"
 
@@ -208,7 +209,10 @@ bool start_writer() {
 
 bool is_started() { return started.load(std::memory_order_acquire); }
 
-bool is_writer() { return reinterpret_cast<std::uintptr_t>(TlsGetValue(thread_slot)) == writer_mark; }
+bool is_writer() {
+  const KeptErrors kept;  // TlsGetValue() sets the last error where it succeeds too
+  return reinterpret_cast<std::uintptr_t>(TlsGetValue(thread_slot)) == writer_mark;
+}
 
 void append(const std::uint64_t* record, const Stack* stack, const std::uint64_t* second) {
   const std::uint64_t thread = number_of_thread();
@@ -237,12 +241,15 @@ void append_text(RecordKind kind, const char* text, bool engine) {
 
 void mark_frame() {
   if (!is_started() || is_writer()) return;
+  const KeptErrors kept;
   const std::uint64_t record[] = {pack(RecordKind::frame_mark, 0), 0};
   append(record);
 }
 
 void mark_phase(const char* name) {
-  if (is_started() && !is_writer()) append_text(RecordKind::phase_mark, name, false);
+  if (!is_started() || is_writer()) return;
+  const KeptErrors kept;
+  append_text(RecordKind::phase_mark, name, false);
 }
 
 std::uint32_t closed_journals() { return journals.load(); }
