@@ -13,9 +13,9 @@
 /// KiB a thread, 4 MiB for the first 16 that need it.
 ///
 /// On Windows libblockyard-journal, static or a DLL, writes within the program: one lock for all threads, the system's
-/// walk of at most 62 callers, and 32 MiB of ring; what is younger than half a second is lost where the process is
-/// ended from outside. An engine that replaces operator new and links the static library must not call under its own
-/// lock.
+/// walk of at most 62 callers, and 32 MiB of ring; what is younger than a second is lost where the process is ended
+/// from outside or calls abort. Tags are not recorded. An engine that replaces operator new and links the static
+/// library must not call under its own lock.
 ///
 /// All functions keep errno and do nothing while no journal is open.
 #ifndef BLOCKYARD_JOURNAL_H

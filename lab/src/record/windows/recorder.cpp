@@ -163,7 +163,8 @@ Writer* the_writer = nullptr;  // as long as the process
 
 DWORD WINAPI write_records(void*) {
   constexpr DWORD look_ms = 20;
-  constexpr ULONGLONG flush_ms = 500;  // what a process that is ended from outside may lose
+  // A process that is ended from outside may lose what came since: with the look and the writing, less than a second.
+  constexpr ULONGLONG flush_ms = 500;
   TlsSetValue(thread_slot, reinterpret_cast<void*>(writer_mark));
   ULONGLONG flushed_at = GetTickCount64();
   for (;;) {
