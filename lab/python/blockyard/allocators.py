@@ -313,7 +313,7 @@ def _library_path(library: Library) -> str | None:
         found = native.find(library.path.removeprefix("built:"))
         return str(found) if found else None
     if not library.path.startswith("python:"):
-        return library.path.format(machine=platform.machine())
+        return library.path.replace("{machine}", platform.machine())
     relative = library.path.removeprefix("python:")
     folders = [sysconfig.get_path("platlib"), sysconfig.get_path("purelib"), site.getusersitepackages(), *sys.path]
     for folder in folders:
