@@ -81,7 +81,8 @@ std::optional<std::string> debug_id(PeFile& file, std::uint64_t headers) {
   if (!directory || !bytes) return std::nullopt;
   for (std::uint64_t entry = *directory; entry + 28 <= *directory + *bytes; entry += 28) {
     const auto place = file.at<std::uint32_t>(entry + 24);
-    if (file.at<std::uint32_t>(entry + 12) != codeview || !place || file.at<std::uint32_t>(*place) != rsds) continue;
+    if (!place) break;  // behind the file's end, whatever the directory says of its length
+    if (file.at<std::uint32_t>(entry + 12) != codeview || file.at<std::uint32_t>(*place) != rsds) continue;
     const auto first = file.at<std::uint32_t>(*place + 4);
     const auto second = file.at<std::uint16_t>(*place + 8);
     const auto third = file.at<std::uint16_t>(*place + 10);
@@ -161,7 +162,7 @@ Resolved resolve_pe(const std::string& path, std::span<const std::uint64_t> addr
   const auto answer = output_of(
       {"llvm-symbolizer", "--relative-address", "--output-style=JSON", "--inlines", "--obj=" + path}, asked.str());
   if (!answer) {
-    result.problem = "llvm-symbolizer, which reads programs of Windows, can't be started";
+    result.problem = "llvm-symbolizer, which reads programs of Windows, is not there or failed: install LLVM";
     return result;
   }
   std::istringstream lines(*answer);
