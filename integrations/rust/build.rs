@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Not of the library itself: the stand-in for malloc, checked builds, other systems.
-const LEFT_OUT: [&str; 3] = ["malloc", "checked", "windows"];
+/// Not of the library itself: the stand-in for malloc, other systems.
+const LEFT_OUT: [&str; 2] = ["malloc", "windows"];
 /// Where a call fewer counts; library/src/heap/CMakeLists.txt says what each option is for.
 const FAST_PATHS: [&str; 3] = ["malloc_api.cpp", "arena_api.cpp", "small_blocks.cpp"];
 
