@@ -101,4 +101,5 @@ def _link_files(source: Path, target: Path) -> None:
         except FileExistsError:
             continue
         except OSError:
-            shutil.copy2(file.path, target / file.name)
+            if not (target / file.name).exists():
+                shutil.copy2(file.path, target / file.name)
