@@ -23,11 +23,10 @@ EVENTS_PER_S = 1_000_000
 
 def watched(whole: bytes, blocks: list[tuple[int, int]], path: Path) -> dict[str, float]:
     """Writes the journal at the pace; what the view took until it had ended."""
-    events = []
-    with path.open("wb", buffering=0) as file:
-        view = subprocess.Popen(
-            [sys.executable, "-P", "-m", "blockyard", "live", "--json", path], stdout=subprocess.PIPE
-        )
+    # To a file: a pipe that nobody reads meanwhile would hold the view up.
+    told = path.with_suffix(".json")
+    with path.open("wb", buffering=0) as file, told.open("wb") as lines:
+        view = subprocess.Popen([sys.executable, "-P", "-m", "blockyard", "live", "--json", path], stdout=lines)
         begun, written = time.monotonic(), 0
         for (_, end), (following, _) in zip(blocks, [*blocks[1:], (None, 0)], strict=True):
             file.write(whole[written:end])
@@ -36,12 +35,11 @@ def watched(whole: bytes, blocks: list[tuple[int, int]], path: Path) -> dict[str
                 time.sleep(max(0.0, begun + following / EVENTS_PER_S - time.monotonic()))
         seconds = time.monotonic() - begun
         file.write(whole[written:])
-    for line in view.stdout:
-        events.append(json.loads(line)["events"])
     _, status, used = os.wait4(view.pid, 0)
     if status != 0:
         raise SystemExit("bench/live: the view failed")
-    return {"events": events[-1], "seconds": seconds, "cpu_s": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss}
+    events = json.loads(told.read_text(encoding="utf-8").splitlines()[-1])["events"]
+    return {"events": events, "seconds": seconds, "cpu_s": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss}
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def _answer(found: dict[str, Any]) -> str:
     parts = [f"faster for {words(seen['faster'])}"] if seen["faster"] else []
     parts += [f"slower for {words(seen['slower'])}"] if seen["slower"] else []
     parts += [f"no different, as far as these runs can show, for {words(seen['no'])}"] if seen["no"] else []
-    return f"With the heap behind the hook, frames are {'; '.join(parts)}."
+    return f"With the heap behind the hook, frame times are {'; '.join(parts)}; processor time and memory stand below."
 
 
 def _busy(found: dict[str, Any]) -> str:
