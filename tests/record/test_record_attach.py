@@ -445,6 +445,8 @@ def test_another_users_program_is_recorded(tmp_path):
 def test_a_program_that_sees_other_files_is_recorded(tmp_path):
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this user may make no namespace of mounts")
+    if program("attached").startswith("/tmp/"):
+        pytest.skip("NOT TESTED: this checkout lies in /tmp, which the program would not see")
     running = Running(
         "unshare", "--mount", "sh", "-c", f"mount -t tmpfs none /tmp && cd / && exec {program('attached')} commands"
     )
