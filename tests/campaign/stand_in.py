@@ -1,10 +1,10 @@
 """Stands in for `blockyard-replay` and `blockyard-probe`: writes the files of a plan or a run, measures nothing.
 
 behaviour.json beside it, all keys optional: "fail" maps an allocator to what becomes of its runs: "crash", "killed",
-"sentence", "silent", "hang" (the run lasts until somebody ends it); "slow" is seconds that every run takes, "slow_plan"
-that every plan takes; "events" how many sample rows a run writes; "bad_journal" the sentence a plan is refused with;
-"paced" what it says of the journal; "versions" maps an adapter's name to a version; "log_environment" writes each run's
-variables to environment.json.
+"sentence", "silent", "hang" (the run lasts until somebody ends it, or "go-on" lies beside it); "slow" is seconds that
+every run takes, "slow_plan" that every plan takes; "events" how many sample rows a run writes; "bad_journal" the
+sentence a plan is refused with; "paced" what it says of the journal; "versions" maps an adapter's name to a version;
+"log_environment" writes each run's variables to environment.json.
 """
 
 import json
@@ -75,7 +75,10 @@ def run() -> None:
         sys.exit(0)
     elif fate == "hang":
         (HERE / "hanging").touch()
-        time.sleep(600)
+        for _ in range(6000):
+            if (HERE / "go-on").exists():
+                break
+            time.sleep(0.1)
     if "--trace" in sys.argv:
         (output / "syscalls.npy").write_bytes(bytes(24))
     elif "--untimed" in sys.argv:

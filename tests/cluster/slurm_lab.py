@@ -134,6 +134,8 @@ class Slurm:
     def kill_controller(self) -> None:
         """Once it has saved what it was told last."""
         saved, now = self.folder / "state" / "job_state", time.time()
+        job = self.run("squeue", "--noheader", "--format=%A").stdout.split()[0]
+        self.run("scontrol", "update", f"jobid={job}", "comment=a change is what it saves")
         wait_for(lambda: saved.is_file() and saved.stat().st_mtime > now, "the controller saves its state")
         self._kill("slurmctld")
 

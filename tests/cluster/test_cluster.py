@@ -131,11 +131,15 @@ def test_a_cancelled_campaign_says_so_and_is_resumed(cluster: Cluster) -> None:
 
 
 def test_a_controller_that_is_killed_and_comes_back_ends_the_campaign(cluster: Cluster) -> None:
-    cluster.lab.behave(slow=1)
+    """It is killed while two shards run: one that ends between its last save and its death runs on in its books."""
+    cluster.lab.behave(fail={"null": "hang"})
     cluster.submit(3)
+    running = ("squeue", "-h", "-t", "R", "-o", "%N")
+    wait_for(lambda: len(cluster.slurm.run(*running).stdout.split()) == len(NODES), "two shards run")
     cluster.slurm.kill_controller()
     cluster.slurm.start_controller()
     wait_for(lambda: cluster.slurm.run("sinfo").returncode == 0, "the controller answers")
+    (cluster.lab.build / "go-on").touch()
     assert cluster.status("--wait")["whole"] and cluster.lab.runs() == everything(3)
 
 
