@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/atomic.hpp"
@@ -57,7 +58,9 @@ std::uint32_t keep_stack() {
   if (entries == nullptr || none_here) {
     return 0;
   }
+  const int saved = errno;
   const Stack frames = take_stack();
+  errno = saved;
   const std::uint64_t hash = hash_of(frames);
   for (std::uint32_t probe = 0; probe < most_probes; ++probe) {
     const std::uint32_t index = (static_cast<std::uint32_t>(hash >> 20) + probe) % stacks;

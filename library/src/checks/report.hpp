@@ -17,7 +17,7 @@ using Stack = std::array<void*, 15>;
 Stack take_stack();
 
 /// Number of the calling thread's stack in the table; 0 where none was taken, the table is full, or there is none.
-/// Lock-free; some microseconds.
+/// Lock-free; some microseconds; keeps errno.
 std::uint32_t keep_stack();
 
 /// A kept stack, of a number that keep_stack() returned on whatever thread. Of 0 none, which is empty.

@@ -1,9 +1,7 @@
 #include "heap/guard/guard.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -25,6 +23,7 @@
 #include "heap/front/heap_table.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"
+#include "heap/guard/marks.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/settings.hpp"
 #include "pages/injected_failure.hpp"
@@ -33,39 +32,11 @@ namespace blockyard::heap::guard {
 
 namespace {
 
-constexpr std::size_t canary_bytes = 8;  // a word at the very end of a small block
-constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-constexpr std::size_t most_words = 4;  // that are poisoned at the beginning of a freed block
-constexpr std::uint64_t fill = checks::around_byte * (~std::uint64_t{0} / 0xFF);
-constexpr std::uint64_t poison = checks::freed_byte * (~std::uint64_t{0} / 0xFF);
-constexpr char written_behind[] = "something was written behind the end of a block";
-constexpr char written_before[] = "something was written before the beginning of a block";
 // Of a checked build. Filling more would mostly touch memory that nobody reads.
 constexpr std::size_t most_filled = std::size_t{1} << 20;
 // Each guarded block costs two mappings of the 65,530 that a process may have by default.
 constexpr std::uint32_t most_guarded = 16'384;
 constinit std::atomic<std::uint32_t> guarded_blocks{0};
-
-constinit std::uint64_t canary_key = 0;
-
-// What class_bytes computes, in one line of the cache.
-alignas(64) constexpr std::array<std::uint16_t, class_count> bytes_of_class = [] {
-  std::array<std::uint16_t, class_count> bytes{};
-  for (unsigned index = 0; index < class_count; ++index) {
-    bytes[index] = static_cast<std::uint16_t>(class_bytes(index));
-  }
-  return bytes;
-}();
-
-// A small block of a thread's slab.
-struct Block {
-  char* begin;
-  unsigned size_class;
-  bool has_one_before;
-
-  std::size_t bytes() const { return bytes_of_class[size_class]; }
-  std::size_t room() const { return bytes() - canary_bytes; }
-};
 
 // A block in quarantine, or none: of whole pages where the class is one of the two that small blocks do not have.
 constexpr unsigned untouchable_run = class_count;
@@ -117,24 +88,6 @@ struct Record {
 constinit Record* records = nullptr;
 Record& record_of(const void* begin) { return records[region.offset_of(begin) / block_alignment]; }
 
-void note_allocated(const void* begin, std::size_t size) {
-  const int saved = errno;
-  record_of(begin) = {size, checks::keep_stack(), 0, static_cast<std::uint32_t>(base::thread_id()), 0};
-  errno = saved;
-}
-// False: it was noted before, perhaps by a thread that frees the block at the same moment.
-bool note_freed(const void* begin) {
-  const int saved = errno;
-  Record& record = record_of(begin);
-  const std::uint32_t stack = checks::keep_stack();
-  const bool first = std::atomic_ref(record.freed_by).exchange(static_cast<std::uint32_t>(base::thread_id())) == 0;
-  if (first) {
-    record.freed_at = stack;
-  }
-  errno = saved;
-  return first;
-}
-
 // With what is known of the block that begins, or began, at `begin`; null: of none.
 [[noreturn, gnu::cold]] void report(const char* what, const void* pointer, const void* begin) {
   if (!thorough || begin == nullptr || record_of(begin).allocated_by == 0) {
@@ -157,77 +110,17 @@ constexpr char foreign[] = "a pointer that this heap never handed out";
 constexpr char inside[] = "a pointer into the middle of a block";
 constexpr char freed_already[] = "a block that was freed already";
 
-// What the last word of a small block holds: in bits 8 to 22 how many bytes before the word were not asked for, in bit
-// 23 whether the block is free. The bits above depend on its address. The first byte is neither 0, so that a terminator
-// written behind a string shows, nor any of a text in UTF-8.
-class Canary {
- public:
-  static constexpr std::uint64_t first_byte = 0xFB;
-  static constexpr unsigned told_bits = 24;  // the lowest, with the first byte
-
-  static Canary of(const char* begin, std::size_t slack, bool free) {
-    return Canary(expected(begin) ^ (slack << 8 | (free ? free_bit << 8 : 0)));
-  }
-  static Canary in(const char* begin, std::size_t room) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, begin + room, sizeof word);
-    return Canary(word);
-  }
-  void write(char* begin, std::size_t room) const { std::memcpy(begin + room, &word_, sizeof word_); }
-
-  // Of an intact one: the slack, and free_bit.
-  std::uint64_t told(const char* begin) const { return std::rotr(word_ ^ expected(begin), 8); }
-  bool is_intact(const char* begin, std::size_t room) const { return (told(begin) & ~free_bit) <= room; }
-
-  static constexpr std::uint64_t free_bit = 1u << 15;
-
- private:
-  explicit Canary(std::uint64_t word) : word_(word) {}
-  static std::uint64_t expected(const char* begin) {
-    return canary_key ^ reinterpret_cast<std::uintptr_t>(begin) << told_bits;
-  }
-
-  std::uint64_t word_;
-};
-
-std::uint64_t load(const char* from) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, from, sizeof word);
-  return word;
+void note_allocated(const void* begin, std::size_t size) {
+  record_of(begin) = {size, checks::keep_stack(), 0, static_cast<std::uint32_t>(base::thread_id()), 0};
 }
-void store(char* to, std::uint64_t word) { std::memcpy(to, &word, sizeof word); }
-
-// The bytes from `from` to `end`, at most two words of them, hold `fill` from here on; there is a word before `end`.
-// In a checked build all of them do, up to a page.
-void write_fill(char* from, char* end) {
-  if (thorough) {
-    std::memset(from, checks::around_byte, std::min(static_cast<std::size_t>(end - from), base::page_size()));
-    return;
+// Reports it if it was noted before, perhaps by a thread that frees the block at the same moment.
+void note_freed(const void* begin) {
+  Record& record = record_of(begin);
+  const std::uint32_t stack = checks::keep_stack();
+  if (std::atomic_ref(record.freed_by).exchange(static_cast<std::uint32_t>(base::thread_id())) != 0) {
+    report("free of", freed_already, begin, begin);
   }
-  const auto slack = static_cast<std::size_t>(end - from);
-  if (slack >= word_bytes) {
-    store(from, fill);
-    store(slack >= 2 * word_bytes ? from + word_bytes : end - word_bytes, fill);
-  } else if (slack != 0) {
-    const std::uint64_t theirs = ~std::uint64_t{0} >> 8 * slack;  // little-endian: the first bytes
-    store(end - word_bytes, (load(end - word_bytes) & theirs) | (fill & ~theirs));
-  }
-}
-
-bool is_filled(const char* from, const char* end) {
-  if (thorough) {
-    return checks::is_filled(from, std::min(end, from + base::page_size()), checks::around_byte);
-  }
-  const auto slack = static_cast<std::size_t>(end - from);
-  if (slack >= word_bytes) {
-    return ((load(from) ^ fill) | (load(slack >= 2 * word_bytes ? from + word_bytes : end - word_bytes) ^ fill)) == 0;
-  }
-  return slack == 0 || ((load(end - word_bytes) ^ fill) >> 8 * (word_bytes - slack)) == 0;
-}
-
-[[gnu::always_inline]] inline void write_canary(const Block& block, std::size_t size) {
-  write_fill(block.begin + size, block.begin + block.room());
-  Canary::of(block.begin, block.room() - size, false).write(block.begin, block.room());
+  record.freed_at = stack;
 }
 
 // The small block of a thread's slab that begins at `pointer`, if one does. `owner` is that of its slice.
@@ -244,84 +137,6 @@ struct Found {
   unsigned size_class;
   std::uint32_t distance;
 };
-
-constexpr std::size_t not_intact = ~std::size_t{0};
-
-// Bytes asked for of a live block; not_intact: it is none, or something was written around it.
-[[gnu::always_inline]] inline std::size_t size_if_intact(const Block& block) {
-  const std::size_t room = block.room();
-  const std::uint64_t slack = Canary::in(block.begin, room).told(block.begin);
-  if (slack > room) [[unlikely]] {
-    return not_intact;
-  }
-  const std::size_t size = room - slack;
-  if (!is_filled(block.begin + size, block.begin + room)) [[unlikely]] {
-    return not_intact;
-  }
-  if (block.has_one_before) [[likely]] {
-    const char* const before = block.begin - block.bytes();
-    if (!Canary::in(before, room).is_intact(before, room)) [[unlikely]] {
-      return not_intact;
-    }
-  }
-  return size;
-}
-
-// Why it is not; null: it was freed.
-const char* fault_of(const Block& block) {
-  const Canary canary = Canary::in(block.begin, block.room());
-  if (!canary.is_intact(block.begin, block.room())) {
-    return written_behind;
-  }
-  const std::uint64_t told = canary.told(block.begin);
-  if ((told & Canary::free_bit) != 0) {
-    return nullptr;
-  }
-  const bool is_before = is_filled(block.begin + block.room() - told, block.begin + block.room());
-  return is_before ? written_before : written_behind;
-}
-
-// A freed block begins with poison: its first four words, or all that it has room for. Another word of it stands where
-// the bytes that were asked for end.
-struct Poison {
-  explicit Poison(const Block& block)
-      : begin(block.begin), last(block.begin + std::min(block.room(), most_words * word_bytes) - 2 * word_bytes) {}
-  static bool fits(const Block& block) { return block.room() >= 2 * word_bytes; }
-
-  void write() const {
-    store(begin, poison);
-    store(begin + word_bytes, poison);
-    store(last, poison);
-    store(last + word_bytes, poison);
-  }
-  bool is_intact() const {
-    return ((load(begin) ^ poison) | (load(begin + word_bytes) ^ poison) | (load(last) ^ poison) |
-            (load(last + word_bytes) ^ poison)) == 0;
-  }
-
-  char* begin;
-  char* last;  // of two words, which may overlap the first two
-};
-
-[[gnu::always_inline]] inline void write_poison(const Block& block, std::size_t size) {
-  if (thorough) {
-    std::memset(block.begin, checks::freed_byte, block.room());
-  }
-  if (Poison::fits(block)) [[likely]] {
-    Poison(block).write();
-  }
-  store(block.begin + std::max(size, word_bytes) - word_bytes, poison);
-  Canary::of(block.begin, block.room() - size, true).write(block.begin, block.room());
-}
-
-[[gnu::always_inline]] inline bool is_untouched(const Block& freed) {
-  const std::uint64_t slack = Canary::in(freed.begin, freed.room()).told(freed.begin) ^ Canary::free_bit;
-  if (thorough) {
-    return slack <= freed.room() && checks::is_filled(freed.begin, freed.begin + freed.room(), checks::freed_byte);
-  }
-  return (!Poison::fits(freed) || Poison(freed).is_intact()) && slack <= freed.room() &&
-         load(freed.begin + std::max(freed.room() - slack, word_bytes) - word_bytes) == poison;
-}
 
 [[noreturn]] void report_touched(const void* freed) {
   report("something was written to a block after it was freed", freed, freed);
@@ -491,48 +306,48 @@ void* allocate_guarded(ThreadHeap* heap, std::size_t size, std::size_t alignment
   return block;
 }
 
-void write_canary_behind(void* block, std::size_t size) {
-  region.pages[region.page_of(block)].next = static_cast<std::uint32_t>(run_bytes(block) - size);
-  write_fill(static_cast<char*>(block) + size, static_cast<char*>(block) + run_bytes(block));
-}
-
 // Of a checked build: with a guard page, as long as there are not too many.
 void* allocate_on_own_pages(std::size_t size, std::size_t alignment) {
   const std::size_t page = base::page_size();
   const std::size_t room = std::max(base::align_up(size, page), 2 * page);
-  if (size >= region.most_bytes || guarded_blocks.fetch_add(1, std::memory_order_relaxed) >= most_guarded) {
-    guarded_blocks.fetch_sub(size < region.most_bytes ? 1 : 0, std::memory_order_relaxed);
+  if (size >= region.most_bytes) {
     return nullptr;
   }
-  auto* const plain = static_cast<char*>(take_run(room + page, std::max(alignment, page), nullptr, nullptr));
-  if (plain != nullptr && !access_fails() && base::protect_pages(plain + room, page)) {
-    char* const begin = plain + ((room - size) & ~(alignment - 1));
-    PageTag& tag = region.pages[region.page_of(plain)];
-    tag.flags |= page_guarded;
-    tag.next = static_cast<std::uint32_t>(begin - plain);
-    write_fill(begin - std::min<std::size_t>(tag.next, page), begin);
-    write_fill(begin + size, plain + room);
-    return begin;
-  }
-  if (plain != nullptr) {
-    free_run(plain);
+  if (guarded_blocks.fetch_add(1, std::memory_order_relaxed) < most_guarded) {
+    auto* const plain = static_cast<char*>(take_run(room + page, std::max(alignment, page), nullptr, nullptr));
+    if (plain != nullptr && !access_fails() && base::protect_pages(plain + room, page)) {
+      char* const begin = plain + ((room - size) & ~(alignment - 1));
+      PageTag& tag = region.pages[region.page_of(plain)];
+      tag.flags |= page_guarded;
+      tag.next = static_cast<std::uint32_t>(begin - plain);
+      write_fill(begin - std::min<std::size_t>(tag.next, page), begin);
+      write_fill(begin + size, plain + room);
+      return begin;
+    }
+    if (plain != nullptr) {
+      free_run(plain);
+    }
   }
   guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
   return nullptr;
 }
 
-void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena) {
-  if (void* const block = thorough && arena == nullptr ? allocate_on_own_pages(size, alignment) : nullptr;
-      block != nullptr) {
-    return block;
+// Of a block without a guard page; an arena's has its link in the tag.
+void mark_run(void* block, std::size_t size, const ThreadHeap* arena) {
+  char* const begin = static_cast<char*>(block);
+  const std::size_t bytes = run_bytes(block);
+  if (arena == nullptr) {
+    region.pages[region.page_of(block)].next = thorough ? 0 : static_cast<std::uint32_t>(bytes - size);
   }
-  void* const block = take_run(std::max(size, small_limit + 1), alignment, zeroed, arena);
-  if (block != nullptr && !thorough) {
-    write_canary_behind(block, size);
-  } else if (block != nullptr) {
-    write_fill(static_cast<char*>(block) + size, static_cast<char*>(block) + run_bytes(block));
-    if (arena == nullptr) {
-      region.pages[region.page_of(block)].next = 0;
+  write_fill(begin + size, begin + bytes);
+}
+
+void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena) {
+  void* block = thorough && arena == nullptr ? allocate_on_own_pages(size, alignment) : nullptr;
+  if (block == nullptr) {
+    block = take_run(std::max(size, small_limit + 1), alignment, zeroed, arena);
+    if (block != nullptr) {
+      mark_run(block, size, arena);
     }
   }
   return block;
@@ -544,8 +359,8 @@ void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, Thread
     return;
   }
   const Run run = sound_run("free of", pointer);
-  if (thorough && !note_freed(pointer)) {
-    report("free of", freed_already, pointer, pointer);
+  if (thorough) {
+    note_freed(pointer);
   }
   if (!thorough || run.is_of_arena()) {
     free_run(run.plain());
@@ -633,7 +448,7 @@ void report_access(const void* address) {
 }  // namespace
 
 bool start() {
-  canary_key = (link_key << Canary::told_bits) | Canary::first_byte;
+  canary_key = (link_key << canary_told_bits) | canary_first_byte;
 #if BLOCKYARD_CHECKED
   records = static_cast<Record*>(base::reserve_pages(region.most_bytes / block_alignment * sizeof(Record)));
   if (records == nullptr) {
@@ -718,8 +533,8 @@ void deallocate(void* pointer) {
   const Found found(pointer, slice, owner);
   const std::size_t size = sound_block("free of", found);
   const Block block = found.block();
-  if (thorough && !note_freed(pointer)) {
-    report("free of", freed_already, pointer, pointer);
+  if (thorough) {
+    note_freed(pointer);
   }
   write_poison(block, size);
   if (thorough && owner.is_arena()) {
@@ -740,7 +555,7 @@ void* reallocate(void* block, std::size_t size) {
   if (!thorough && !checks::is_sampled(block)) {
     const Owner owner = region.owner_of(region.slice_of(block));
     if (owner.heap() == 0 && !Run::around(block).is_of_arena() && size > small_limit && resize_run(block, size)) {
-      write_canary_behind(block, size);
+      mark_run(block, size, nullptr);
       return block;
     }
     if (owner.heap() != 0 && !owner.is_arena()) {
