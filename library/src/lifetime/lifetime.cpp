@@ -20,10 +20,14 @@ namespace {
 
 using lifetime::is_valid_alignment;
 
+void* refuse() {
+  errno = EINVAL;
+  return nullptr;
+}
+
 void* allocate_persistent(std::size_t size, std::size_t alignment) {
   if (!is_valid_alignment(alignment)) {
-    errno = EINVAL;
-    return nullptr;
+    return refuse();
   }
   return alignment <= alignof(std::max_align_t) ? by_malloc(size) : by_aligned_alloc(alignment, size);
 }
@@ -31,11 +35,6 @@ void* allocate_persistent(std::size_t size, std::size_t alignment) {
 bool fits_persistent(const void* block, std::size_t size, std::size_t alignment) {
   return reinterpret_cast<std::uintptr_t>(block) % alignment == 0 && size <= by_usable_size(block) &&
          size >= by_usable_size(block) / 2;
-}
-
-void* refuse() {
-  errno = EINVAL;
-  return nullptr;
 }
 
 template <Lifetime which>

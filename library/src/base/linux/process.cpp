@@ -6,8 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "base/say.hpp"
 
 namespace blockyard::base {
 
@@ -72,6 +75,12 @@ unsigned threads_of_process() {
     threads = threads * 10 + static_cast<unsigned>(at[1] - '0');
   }
   return threads;
+}
+
+void write_bytes(int descriptor, const char* text, std::size_t bytes) {
+  for (long written = 1; bytes != 0 && written > 0; text += written, bytes -= static_cast<std::size_t>(written)) {
+    written = std::max(write(descriptor, text, bytes), 0L);
+  }
 }
 
 // The C library's function may be the program's own, which allocates, as bash's.

@@ -38,8 +38,6 @@ bool BackgroundThread::is_gone() {
   return is_over() && (pointer_ == 0 || WaitForSingleObject(reinterpret_cast<HANDLE>(pointer_), 0) == WAIT_OBJECT_0);
 }
 
-void note_allowed_cores() {}
-
 NoSignals::NoSignals() = default;
 NoSignals::~NoSignals() = default;
 

@@ -2,9 +2,13 @@
 
 #include "base/windows/windows.hpp"
 
+#include <io.h>
 #include <ntsecapi.h>
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "base/say.hpp"
 
 namespace blockyard::base {
 
@@ -41,6 +45,12 @@ bool thread_has_ended(int id) {
 }
 
 unsigned threads_of_process() { return 0; }
+
+void write_bytes(int descriptor, const char* text, std::size_t bytes) {
+  for (int written = 1; bytes != 0 && written > 0; text += written, bytes -= static_cast<std::size_t>(written)) {
+    written = std::max(_write(descriptor, text, static_cast<unsigned>(bytes)), 0);
+  }
+}
 
 const char* environment(const char* name) { return std::getenv(name); }
 
