@@ -9,6 +9,7 @@ from msgspec import UNSET, structs
 from played import FRAMES, Game, advise, at, play, routed
 from the_command import blockyard, refusal
 
+from blockyard.advise import code
 from blockyard.report import advice as text
 from blockyard.report import blocks
 
@@ -756,3 +757,20 @@ def test_sites_that_take_turns_have_a_scope_each(tmp_path):
     report = advise(play(tmp_path / "game.txt", each_frame, marks=False))
     assert [one.what for one in report.advice] == ["temp_scope"] * 2
     assert all(one.evidence.region_bytes < 10_000 for one in report.advice)
+
+
+@pytest.mark.parametrize("other, include", [("/lib/libz.so.1", "block.h"), ("/lib/libstdc++.so.6", "static_block")])
+def test_a_stripped_program_without_the_cpp_library_gets_c(tmp_path, other, include):
+    game = Game(tmp_path / "game.txt")
+    module = game.journal.module(other)
+    game.journal.allocate(72_704, 0x100, 0, game.journal.stack(game.journal.frame("", module)))
+    make = destroy = game.journal.frame("")
+    alive: list[int] = []
+    for i in range(2000):
+        game.journal.allocate(48, 0x1000 * (i + 1), 10 * i + 1, game.journal.stack(make))
+        alive.append(0x1000 * (i + 1))
+        if len(alive) > 100:
+            game.journal.free(alive.pop(i * 7 % 100), 10 * i + 2, game.journal.stack(destroy))
+    report = advise(game.write())
+    (change,) = report.advice
+    assert change.what == "pool" and include in code.native(change, report.cpp)

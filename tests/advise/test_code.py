@@ -73,6 +73,8 @@ def test_the_language_is_that_of_the_file_or_of_the_names():
     nameless.contexts[0].append(Named(function="app::send(int)"))
     assert not code.is_c(nameless)
     assert not code.is_c(advice("pool", "", "main"))
+    assert code.is_c(advice("pool", "", "game+0x1159"), cpp_is_seen=False)
+    assert not code.is_c(advice("pool", "client.cc"), cpp_is_seen=False)
 
 
 def test_a_c_pool_of_several_threads_is_no_block_pool_of_one():

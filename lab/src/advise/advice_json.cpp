@@ -78,6 +78,7 @@ class Writer {
                  {"frames", profile.frames},
                  {"has_names", recording.stacks->has_names()},
                  {"dotnet", is_dotnet()},
+                 {"cpp", has_cpp()},
                  {"sites", profile.leaves.size()},
                  {"estimated_ns", profile.cost},
                  {"estimated_worst_frame_ns", profile.worst_frame_cost},
@@ -111,6 +112,18 @@ class Writer {
       const std::string_view file = path.substr(path.rfind('/') + 1);
       return file.starts_with("mono-sgen") ||
              std::any_of(runtimes.begin(), runtimes.end(), [&](auto runtime) { return file.starts_with(runtime); });
+    });
+  }
+
+  /// Is there a sign of C++? Its libraries allocate before main(); of a program that has them linked in only names tell.
+  bool has_cpp() const {
+    constexpr std::array<std::string_view, 3> libraries{"libstdc++.", "libc++.", "libc++abi."};
+    const sites::Labels& labels = *advice_.recording.labels;
+    return std::any_of(labels.all().begin(), labels.all().end(), [&](const sites::Label& label) {
+      const std::string_view file = labels.text(label.module);
+      const std::string_view name = labels.text(label.function);
+      return name.find("::") != name.npos || (name.find('(') != name.npos && !name.starts_with('[')) ||
+             std::any_of(libraries.begin(), libraries.end(), [&](auto library) { return file.starts_with(library); });
     });
   }
 

@@ -159,16 +159,19 @@ def cpp(advice: Change) -> str:
     return _filled(_CPP["reserve, copied" if copied else advice.what], advice)
 
 
-def native(advice: Change) -> str:
+def native(advice: Change, cpp_is_seen: bool = True) -> str:
     """For the language of the function to change."""
-    return c(advice) if is_c(advice) else cpp(advice)
+    return c(advice) if is_c(advice, cpp_is_seen) else cpp(advice)
 
 
-def is_c(advice: Change) -> bool:
-    """By its file; of a function without one by names, which in C have no parameters. main() has none in C++ either."""
+def is_c(advice: Change, cpp_is_seen: bool = True) -> bool:
+    """By its file. Of a function without one: C where the whole program shows no sign of C++; else by names, which in C
+    have no parameters. main() has none in C++ either."""
     file = advice.where.file
     if file:
         return file.endswith(".c")
+    if not cpp_is_seen:
+        return True
     names = {step.function for context in advice.contexts for step in context} | {advice.where.function}
     return bool(names - {"main"}) and all(re.fullmatch(r"\w+", name) for name in names)
 

@@ -61,7 +61,10 @@ def said(report: Advice, everything: bool = False) -> list[Block]:
         found.append(Heading(title, 2) if everything else Heading(f"{title}  {where}".rstrip(), 3))
         if everything:
             found.append(Paragraph(f"In `{advice.where.function}`" + (f", {where}." if where else ".")))
-        found += [Bullets(evidence(report, advice)), Code(code.native(advice), "c" if code.is_c(advice) else "cpp")]
+        found += [
+            Bullets(evidence(report, advice)),
+            Code(code.native(advice, report.cpp), "c" if code.is_c(advice, report.cpp) else "cpp"),
+        ]
         if report.dotnet:
             found.append(Code(code.csharp(advice), "csharp"))
     if len(report.advice) > _DETAILS and not everything:

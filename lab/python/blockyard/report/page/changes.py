@@ -37,7 +37,7 @@ def _row(report: Advice, advice: Change) -> dict[str, Any]:
             size(advice.evidence.region_bytes),
         ],
         "evidence": words.evidence(report, advice),
-        "code": [code.native(advice), *([code.csharp(advice)] if report.dotnet else [])],
+        "code": [code.native(advice, report.cpp), *([code.csharp(advice)] if report.dotnet else [])],
     }
 
 
