@@ -61,6 +61,7 @@ REAL = [
         {"integration-jolt": 2, "ld-linux-x86-64.so.2": 1, "libc.so.6": 3},
         within="game",
     ),
+    Library("physx", FROM_CRATES, "^physx::|^Px", "physx level/physx worker/physx", "6000 bodies held"),
     Library("sdl3", FROM_CRATES, "^SDL_", "sdl sprites/sdl", "every event", within="sprites"),
     Library("pmr", "g++", "^main$", "world frame things"),
 ]
@@ -100,7 +101,12 @@ def test_it_does_its_work(library: Library, run: Run) -> None:
 
 @EACH
 def test_what_went_elsewhere_is_known(library: Library, run: Run) -> None:
-    assert run(library).elsewhere(library.code, library.tags, within=library.within) == library.elsewhere
+    heard = run(library)
+    assert heard.elsewhere(library.code, library.tags, within=library.within) == library.elsewhere
+    # With another tag all of it is elsewhere: the library's code was found on the stacks.
+    assert sum(heard.elsewhere(library.code, "no/such", within=library.within).values()) > sum(
+        library.elsewhere.values()
+    )
 
 
 @EACH
