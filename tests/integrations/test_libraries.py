@@ -61,7 +61,15 @@ REAL = [
         {"integration-jolt": 2, "ld-linux-x86-64.so.2": 1, "libc.so.6": 3},
         within="game",
     ),
-    Library("physx", FROM_CRATES, "^physx::|^Px", "physx level/physx worker/physx", "6000 bodies held"),
+    # What the dynamic linker keeps for a thread.
+    Library(
+        "physx",
+        FROM_CRATES,
+        "^physx::|^Px",
+        "physx level/physx worker/physx",
+        "6000 bodies held",
+        {"ld-linux-x86-64.so.2": 2},
+    ),
     Library("sdl3", FROM_CRATES, "^SDL_", "sdl sprites/sdl", "every event", within="sprites"),
     Library("pmr", "g++", "^main$", "world frame things"),
 ]
