@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <pthread.h>
+#if __has_include(<sys/prctl.h>)
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <atomic>
 #include <cstring>
@@ -34,7 +36,8 @@ TEST(Threads, a_thread_that_ends_in_the_middle_of_a_frame_gives_everything_of_te
   EXPECT_EQ(used_bytes(), before);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which has forgotten the thread by its last round
+// ThreadSanitizer has forgotten the thread by its last round, and MinGW has no rounds.
+#if !defined(__SANITIZE_THREAD__) && __has_include(<sys/prctl.h>)
 // POSIX calls this again as long as it sets a value, in at least four rounds, and in the last one after the lifetimes'
 // own: nobody tells them of what they give here.
 pthread_key_t allocates_in_all_rounds;
@@ -143,7 +146,7 @@ TEST(Threads, statistics_are_read_while_threads_end_their_frames) {
   EXPECT_GE(all.threads, 1u);
 }
 
-#if !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_THREAD__) && __has_include(<sys/prctl.h>)
 // Forks while another thread repeats an operation. Whether the child can do the same and exits.
 template <class Other>
 bool forks_well(Other&& other) {

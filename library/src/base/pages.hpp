@@ -2,7 +2,8 @@
 // function is thread-safe and keeps errno.
 //
 // Bounds on Windows: pages have 64 KiB, find_free_space reserves what it finds, what is readable and writable counts
-// against the commit limit, and discard_pages waits while the system can't commit again what it took.
+// against the commit limit, and discard_pages keeps all while less than that, and 64 MiB, can be committed. Where other
+// processes take that much meanwhile it waits for a second, and then ends the program with a sentence.
 //
 // The system's pages have 4, 16 or 64 KiB, and no caller needs to know: what is reserved or committed are the pages
 // that hold the stretch, what is protected or given back are those that lie wholly in it.

@@ -10,11 +10,14 @@
 #include <string>
 
 #include "base/observer.hpp"
+#include "base/windows/kept_errors.hpp"
 #include "blockyard/journal.h"
-#include "record/windows/kept_errors.hpp"
 #include "record/windows/recorder.hpp"
 
 namespace blockyard::record {
+
+using base::KeptErrors;
+
 namespace {
 
 enum class EngineJournal : std::uint32_t { none, open, closing };

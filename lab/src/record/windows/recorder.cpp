@@ -9,12 +9,15 @@
 #include <optional>
 #include <vector>
 
+#include "base/windows/kept_errors.hpp"
 #include "record/collect/interpreter.hpp"
-#include "record/windows/kept_errors.hpp"
 #include "record/windows/modules.hpp"
 #include "record/windows/stacks.hpp"
 
 namespace blockyard::record {
+
+using base::KeptErrors;
+
 namespace {
 
 // An item: its thread's number, words of the record and addresses of the stack; then these. A thread's first item has
@@ -51,6 +54,20 @@ std::uint64_t stamp() {
 
 bool writer_has_ended() { return WaitForSingleObject(writer, 0) == WAIT_OBJECT_0; }
 
+// As the process ends, the system ends every thread but one, which runs what atexit of a DLL has left: then nobody else
+// moves the head, which only ever stands behind whole items, and the lock's owner may be gone.
+bool is_last_thread = false;
+
+void lock_ring() {
+  if (TryAcquireSRWLockExclusive(&ring_lock) != 0) return;
+  is_last_thread = is_last_thread || writer_has_ended();
+  if (!is_last_thread) AcquireSRWLockExclusive(&ring_lock);
+}
+
+void unlock_ring() {
+  if (!is_last_thread) ReleaseSRWLockExclusive(&ring_lock);
+}
+
 void put(std::uint64_t& at, std::uint64_t word) { ring[at++ & (ring_words - 1)] = word; }
 
 // The caller holds the lock.
@@ -66,9 +83,9 @@ void put_item(std::uint64_t thread, const std::uint64_t* record, std::uint64_t w
 // Takes the lock when there is room for so many words; false, without it, where nobody will make room.
 bool lock_with_room(std::uint64_t words) {
   for (;;) {
-    AcquireSRWLockExclusive(&ring_lock);
+    lock_ring();
     if (head.load(std::memory_order_relaxed) + words - tail.load(std::memory_order_acquire) <= ring_words) return true;
-    ReleaseSRWLockExclusive(&ring_lock);
+    unlock_ring();
     SetEvent(wanted);
     if (WaitForSingleObject(writer, 1) == WAIT_OBJECT_0) return false;
   }
@@ -85,7 +102,7 @@ std::uint64_t number_of_thread() {
   announced.addresses[0] = reinterpret_cast<void*>(std::uintptr_t{GetCurrentThreadId()});
   if (lock_with_room(2)) {
     put_item(number, nullptr, 0, &announced);
-    ReleaseSRWLockExclusive(&ring_lock);
+    unlock_ring();
   }
   return number;
 }
@@ -182,18 +199,20 @@ DWORD WINAPI write_records(void*) {
   }
 }
 
+// What an earlier try was given is used again.
 bool start() {
-  ring = static_cast<std::uint64_t*>(
-      VirtualAlloc(nullptr, ring_words * sizeof(std::uint64_t), MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
-  thread_slot = TlsAlloc();
-  wanted = CreateEventW(nullptr, FALSE, FALSE, nullptr);
-  closed = CreateEventW(nullptr, FALSE, FALSE, nullptr);
+  if (ring == nullptr)
+    ring = static_cast<std::uint64_t*>(
+        VirtualAlloc(nullptr, ring_words * sizeof(std::uint64_t), MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
+  if (thread_slot == TLS_OUT_OF_INDEXES) thread_slot = TlsAlloc();
+  if (wanted == nullptr) wanted = CreateEventW(nullptr, FALSE, FALSE, nullptr);
+  if (closed == nullptr) closed = CreateEventW(nullptr, FALSE, FALSE, nullptr);
   if (ring == nullptr || thread_slot == TLS_OUT_OF_INDEXES || wanted == nullptr || closed == nullptr) return false;
   // The thread runs on in this module's code.
   HMODULE module = nullptr;
   GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
                      reinterpret_cast<const wchar_t*>(&write_records), &module);
-  the_writer = new Writer;
+  if (the_writer == nullptr) the_writer = new Writer;
   writer = CreateThread(nullptr, 0, write_records, nullptr, 0, nullptr);
   return writer != nullptr;
 }
@@ -228,7 +247,7 @@ void append(const std::uint64_t* record, const Stack* stack, const std::uint64_t
   }
   const bool is_half_full =
       head.load(std::memory_order_relaxed) - tail.load(std::memory_order_relaxed) > ring_words / 2;
-  ReleaseSRWLockExclusive(&ring_lock);
+  unlock_ring();
   if (is_half_full) SetEvent(wanted);
 }
 

@@ -1,6 +1,6 @@
 #include "base/background_thread.hpp"
 
-#include "base/windows/windows.hpp"
+#include "base/windows/kept_errors.hpp"
 
 namespace blockyard::base {
 
@@ -8,7 +8,7 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
   if (!is_over()) {
     return false;
   }
-  const DWORD before = GetLastError();
+  const KeptErrors kept;
   run_ = run;
   name_ = name;
   alive_.store(1, std::memory_order_relaxed);
@@ -30,7 +30,6 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
     }
     pointer_ = reinterpret_cast<std::uintptr_t>(thread);
   }
-  SetLastError(before);
   return thread != nullptr;
 }
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "base/windows/windows.hpp"
+#include "base/windows/kept_errors.hpp"
 
 namespace blockyard::base {
 namespace {
@@ -16,14 +16,13 @@ std::atomic<const Observer*> known{nullptr};
 const Observer* find_observer() {
   char text[64] = {};
   const Observer* found = nullptr;
-  const DWORD before = GetLastError();  // without a recorder there is no such variable, which is an error
+  const KeptErrors kept;  // without a recorder there is no such variable, which is an error
   if (const DWORD length = GetEnvironmentVariableA(observer_symbol, text, sizeof text);
       length != 0 && length < sizeof text) {
     char* end = nullptr;
     const bool is_ours = std::strtoul(text, &end, 10) == GetCurrentProcessId();
     if (is_ours) found = reinterpret_cast<const Observer*>(std::strtoull(end, nullptr, 16));
   }
-  SetLastError(before);
   if (found == nullptr || found->version != observer_version) found = &nobody;
   known.store(found, std::memory_order_release);
   return found;

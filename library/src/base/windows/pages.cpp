@@ -9,32 +9,23 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/bits.hpp"
+#include "base/say.hpp"
+#include "base/windows/kept_errors.hpp"
 
 namespace blockyard::base {
 
 namespace {
-
-// Every function here keeps the thread's last error, and errno, which nothing here sets.
-class KeptError {
- public:
-  KeptError() = default;
-  ~KeptError() { SetLastError(value_); }
-  KeptError(const KeptError&) = delete;
-  KeptError& operator=(const KeptError&) = delete;
-
- private:
-  const DWORD value_ = GetLastError();
-};
 
 std::uintptr_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 // The system aligns to its granularity: for more, finds room for more, and takes the aligned part of it. Another thread
 // may come first.
 void* reserve(std::size_t bytes, std::size_t alignment, DWORD kind, DWORD protection) {
-  const KeptError kept;
+  const KeptErrors kept;
   bytes = align_up(bytes, page_size());
   if (bytes == 0) {
     return nullptr;
@@ -95,13 +86,24 @@ struct Stretch {
 
 // A call reaches into one reservation only.
 bool commit(const Stretch& pages, DWORD protection) {
-  const KeptError kept;
+  const KeptErrors kept;
   return pages.each([=](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
     DWORD before = 0;
     return info.State == MEM_COMMIT ? VirtualProtect(part.begin, part.bytes(), protection, &before) != 0
                                     : VirtualAlloc(part.begin, part.bytes(), MEM_COMMIT, protection) != nullptr;
   });
 }
+
+// Whether there is room for as much as is given back, and more than that: what is free only for a moment then suffices
+// for committing it again.
+bool can_commit(std::size_t bytes) {
+  constexpr std::size_t spare = std::size_t{64} << 20;
+  MEMORYSTATUSEX now{};
+  now.dwLength = sizeof now;
+  return GlobalMemoryStatusEx(&now) != 0 && now.ullAvailPageFile >= bytes + spare;
+}
+
+constexpr int most_wait_ms = 1'000;
 
 }  // namespace
 
@@ -117,7 +119,7 @@ void* find_free_space(std::size_t bytes, std::size_t alignment) {
 }
 
 bool reserve_pages_at(void* place, std::size_t bytes) {
-  const KeptError kept;
+  const KeptErrors kept;
   const Stretch pages = Stretch::around(place, bytes);
   const bool is_ours =
       pages.each([](const Stretch&, const MEMORY_BASIC_INFORMATION& info) { return info.State == MEM_RESERVE; });
@@ -139,7 +141,7 @@ bool commit_readable_pages(void* pages, std::size_t bytes) {
 }
 
 bool protect_pages(void* pages, std::size_t bytes) {
-  const KeptError kept;
+  const KeptErrors kept;
   return Stretch::within(pages, bytes).each([](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
     DWORD before = 0;
     return info.State != MEM_COMMIT || VirtualProtect(part.begin, part.bytes(), PAGE_NOACCESS, &before) != 0;
@@ -148,7 +150,7 @@ bool protect_pages(void* pages, std::size_t bytes) {
 
 // A reservation goes as a whole; of a part of one, the memory does.
 void release_pages(void* pages, std::size_t bytes) {
-  const KeptError kept;
+  const KeptErrors kept;
   const Stretch all = Stretch::around(pages, bytes);
   MEMORY_BASIC_INFORMATION info;
   for (char* at = all.begin; at < all.end && VirtualQuery(at, &info, sizeof info) != 0;) {
@@ -172,16 +174,20 @@ void release_pages(void* pages, std::size_t bytes) {
 }
 
 bool discard_pages(void* pages, std::size_t bytes) {
-  const KeptError kept;
+  const KeptErrors kept;
   const Stretch whole = Stretch::within(pages, bytes);
-  if (whole.bytes() == 0) {
+  if (whole.bytes() == 0 || !can_commit(whole.bytes())) {
     return false;
   }
   const bool done = whole.each([](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
     return info.State != MEM_COMMIT || VirtualFree(part.begin, part.bytes(), MEM_DECOMMIT) != 0;
   });
-  // What was charged a moment ago: another process may have taken it since, and gives it back some time.
-  while (!commit(whole, PAGE_READWRITE)) {
+  // What was charged a moment ago: another process may have taken it, and all else that was free, since.
+  for (int waited_ms = 0; !commit(whole, PAGE_READWRITE); ++waited_ms) {
+    if (waited_ms == most_wait_ms) {
+      say("blockyard: the system has no memory left, and took %zu bytes of the program's\n", whole.bytes());
+      std::abort();
+    }
     Sleep(1);
   }
   if (!done) {
@@ -200,7 +206,7 @@ void advise_small_pages(void*, std::size_t) {}
 std::size_t resident_bytes(const void* pages, std::size_t bytes) {
   constexpr std::size_t small_page = 4096;
   constexpr std::size_t at_a_time = 256;
-  const KeptError kept;
+  const KeptErrors kept;
   std::size_t resident = 0;
   PSAPI_WORKING_SET_EX_INFORMATION asked[at_a_time];
   const auto* const begin = static_cast<const char*>(pages);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/say.hpp"
+#include "base/windows/kept_errors.hpp"
 
 namespace blockyard::base {
 
@@ -33,14 +34,13 @@ LONG CALLBACK on_exception(EXCEPTION_POINTERS* facts) {
 int process_id() { return static_cast<int>(GetCurrentProcessId()); }
 int thread_id() { return static_cast<int>(GetCurrentThreadId()); }
 bool thread_has_ended(int id) {
-  const DWORD before = GetLastError();
+  const KeptErrors kept;
   const HANDLE thread = OpenThread(SYNCHRONIZE, FALSE, static_cast<DWORD>(id));
   const bool ended =
       thread == nullptr ? GetLastError() == ERROR_INVALID_PARAMETER : WaitForSingleObject(thread, 0) == WAIT_OBJECT_0;
   if (thread != nullptr) {
     CloseHandle(thread);
   }
-  SetLastError(before);
   return ended;
 }
 

@@ -8,15 +8,16 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/windows/kept_errors.hpp"
+
 namespace blockyard::base {
 
 void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns) {
   constexpr std::uint64_t millisecond = 1'000'000;
-  const DWORD before = GetLastError();
+  const KeptErrors kept;
   const std::uint64_t wanted = at_most_ns / millisecond + (at_most_ns % millisecond != 0 ? 1 : 0);
   WaitOnAddress(const_cast<void*>(word), &value, sizeof value,
                 static_cast<DWORD>(std::min<std::uint64_t>(wanted, INFINITE - 1)));
-  SetLastError(before);
 }
 
 void wake_one(const void* word) { WakeByAddressSingle(const_cast<void*>(word)); }

@@ -1,11 +1,11 @@
-// Errors of the program's own stay as they are, whatever the recorder asks the system meanwhile.
+// The calling thread's errors stay as they are, whatever the library or the recorder asks the system meanwhile.
 #pragma once
-
-#include <windows.h>
 
 #include <cerrno>
 
-namespace blockyard::record {
+#include "base/windows/windows.hpp"
+
+namespace blockyard::base {
 
 class KeptErrors {
  public:
@@ -22,4 +22,4 @@ class KeptErrors {
   const DWORD last_ = GetLastError();
 };
 
-}  // namespace blockyard::record
+}  // namespace blockyard::base
