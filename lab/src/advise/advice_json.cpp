@@ -115,7 +115,7 @@ class Writer {
     });
   }
 
-  /// Is there a sign of C++? Its libraries allocate before main(); of a program that has them linked in only names tell.
+  /// Is there a sign of C++? Its libraries allocate before main(); of a program that links them in only names tell.
   bool has_cpp() const {
     constexpr std::array<std::string_view, 3> libraries{"libstdc++.", "libc++.", "libc++abi."};
     const sites::Labels& labels = *advice_.recording.labels;
