@@ -300,7 +300,8 @@ void Interpreter::open_engine_journal(std::uint64_t stamp, const std::string& pa
     const std::uint64_t frees = engine_space_.unknown_frees;
     if (frees == 0) return {};
     return {std::to_string(frees) + (frees == 1 ? " free matches" : " frees match") +
-            " no block and is left out: the program did not announce the block, or frees it a second time"};
+            " no block and is left out: the program allocated the block before by_journal_open or did not announce it, "
+            "or frees it a second time"};
   };
   engine_space_.output = std::make_unique<Output>(std::move(settings), threads_);
   if (window_open_) engine_space_.output->open_window(stamp, engine_space_.live);
