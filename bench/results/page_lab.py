@@ -111,7 +111,7 @@ def _live(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
     if figures := data.figures("live"):
         limit, share = targets["live_share"], figures["share_at_a_million"]
         yield (
-            "Watching a million events a second; memory",
+            "Watching a million events per second; memory",
             f"{limit:.0%} of a core",
             f"{share:.0%}; {figures['peak_mb']} MB",
             share <= limit,

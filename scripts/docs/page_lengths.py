@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-TOTAL_WORDS = 42_427
+TOTAL_WORDS = 42_424
 GUIDE_PAGE_WORDS = 1_200
 DESIGN_WORDS = 8_210
 README_LINES = 120
