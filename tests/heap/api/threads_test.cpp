@@ -54,7 +54,8 @@ TEST(HeapThreads, a_heap_left_by_one_thread_serves_the_next) {
   for (int i = 0; i < 100; ++i) {
     std::thread([] { by_free(by_malloc(100)); }).join();
   }
-  EXPECT_EQ(statistics().heaps, heaps);
+  // One more where a thread begins while the background thread holds the heap that was left, to sweep it.
+  EXPECT_LE(statistics().heaps, heaps + 1);
 }
 
 #if !BLOCKYARD_CHECKED  // its quarantine keeps the last ones
