@@ -2,7 +2,8 @@
 
 import re
 
-from the_command import ROOT, blockyard
+import pytest
+from the_command import ROOT, blockyard, success
 
 
 def blockyard_help(*verb: str) -> str:
@@ -40,3 +41,11 @@ def test_allocators_are_chosen_by_one_option_everywhere():
 def test_json_is_a_flag_everywhere():
     for verb in verbs():
         assert not re.search(r"--json [A-Z]", blockyard_help(verb)), verb
+
+
+@pytest.mark.parametrize("missing", ["msgspec", "numpy", "rich"])
+def test_version_needs_no_package_but_click(missing, tmp_path):
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError(name={missing!r})")
+    done = success(blockyard("--version", more={"PYTHONPATH": f"{tmp_path}:{ROOT / 'lab/python'}"}))
+    assert "glibc" in done.stdout
+    assert done.stderr == ""

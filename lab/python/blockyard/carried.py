@@ -1,8 +1,9 @@
 """What this installation carries, for `blockyard --version`: found by looking for files, without starting any."""
 
+import tomllib
 from collections.abc import Iterator
 
-from blockyard import __version__, allocators, native
+from blockyard import __version__, native
 
 _PARTS = (
     "blockyard-journal",
@@ -24,7 +25,9 @@ def lines() -> Iterator[str]:
         yield f"  native parts  {folder or 'none were built'}"
     if missing := [name for name, path in parts.items() if path is None]:
         yield f"  missing       {', '.join(missing)}"
-    adapters = {one.name: native.find(one.adapter) for one in allocators.load().values()}
+    # Not by allocators.load(): what is installed must be said where a Python package is missing, too.
+    entries = tomllib.loads(native.data("allocators.toml", "adapters").read_text())
+    adapters = {name: native.find(entry["adapter"]) for name, entry in entries.items()}
     yield f"  adapters      {', '.join(sorted(name for name, path in adapters.items() if path)) or 'none'}"
     if absent := sorted(name for name, path in adapters.items() if path is None):
         yield f"  not built     {', '.join(absent)}"

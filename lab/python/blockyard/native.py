@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from blockyard.errors import UserError
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -130,6 +128,8 @@ def call(
 
 def decoded(program: str, text: str, kind: type[_Kind]) -> _Kind:
     """What a native program printed as JSON. Members that `kind` does not have are left out."""
+    import msgspec  # only here: `blockyard --version` works without it
+
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
