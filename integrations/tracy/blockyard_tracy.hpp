@@ -3,13 +3,17 @@
 ///
 /// FrameMark marks frames. In a program without it, the first name of FrameMarkNamed or FrameMarkEnd does, from its
 /// second mark on. Zones are tags. Under `blockyard record`, TracyAlloc and TracyFree write a journal of their own,
-/// tracy.byj or what BLOCKYARD_TRACY_JOURNAL names; a pool's name is the last level of the tag. A free that matches
-/// nothing is counted there; in Tracy it ends the session. Without a recorder each of this is a load and a branch more.
-/// Not recorded: TracyMemoryDiscard, fibers, and the macros of TracyC.h.
+/// tracy.byj or what BLOCKYARD_TRACY_JOURNAL names; a pool's name is the last level of the tag, and blocks of a 256th
+/// pool are left out, as a line on standard error says. A free that matches nothing is counted there; in Tracy it ends
+/// the session. Without a recorder each of this is a load and a branch more. Not recorded: TracyMemoryDiscard, fibers,
+/// and the macros of TracyC.h.
+///
+/// Its length: each of Tracy's 39 macros takes two lines, and all are here, as without TRACY_ENABLE Tracy has none.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -56,11 +60,22 @@ inline bool is_open() {
   return opened;
 }
 
-// The same address in two pools is two blocks: a number of the pool stands above the bits of an address.
+// The same address in two pools is two blocks: the pool's number stands above the bits of an address, where a journal
+// has room for 8. Null where there are more pools.
 inline const void* place(const void* block, const char* pool) {
+  static std::atomic<const char*> pools[255];
+  static std::atomic<bool> said{false};
+  if (!pool) return block;
   std::uintptr_t number = 0;
-  for (; pool && *pool; ++pool) number = (number * 31 + static_cast<unsigned char>(*pool)) & 0xff;
-  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(block) ^ number << 48);
+  for (std::atomic<const char*>& one : pools) {
+    const char* name = one;
+    if (!name && one.compare_exchange_strong(name, pool)) name = pool;
+    ++number;
+    if (name != pool && std::strcmp(name, pool) != 0) continue;
+    return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(block) ^ number << 48);
+  }
+  if (!said.exchange(true)) std::fputs("blockyard: of more than 255 pools, the first 255 are recorded\n", stderr);
+  return nullptr;
 }
 
 // Below, each macro as Tracy has it, and beside it what is recorded.

@@ -27,7 +27,7 @@ void operator delete(void* block, std::size_t) noexcept { operator delete(block)
 
 namespace {
 
-char video[1 << 16];
+char memory[1 << 16];
 // The compiler may leave out a pair of new and delete that nobody looks at.
 void* volatile seen = nullptr;
 
@@ -46,11 +46,11 @@ void draw(int frame) {
   ZoneScopedNC("draw", 0xff0000);
   const std::string name = "pass " + std::to_string(frame);
   ZoneTransientN(pass, name.c_str(), true);
-  TracyAllocN(video, 4096, "video");
-  TracyAllocN(video, 512, "audio");
+  TracyAllocN(memory, 4096, "shaders");
+  TracyAllocN(memory, 512, "network");
   announced += 2;
-  TracyFreeN(video, "audio");
-  TracyFreeN(video, "video");
+  TracyFreeN(memory, "network");
+  TracyFreeN(memory, "shaders");
 }
 
 }  // namespace

@@ -76,6 +76,11 @@ def test_tags_follow_scopes_and_go_to_other_threads(frames: Heard) -> None:
     assert not set(frames.live("physics")) & {1234, 192, 4321}
 
 
+def test_a_panic_ends_the_tags_that_it_passes(frames: Heard) -> None:
+    tags = [(event.size, event.tag) for event in frames.events if event.size in (2345, 3456)]
+    assert tags == [(2345, "ai/path"), (3456, "")]
+
+
 def test_frames_and_phases_are_marked(frames: Heard) -> None:
     assert [event.kind for event in frames.events].count("frame") == 3
     assert [event.tag for event in frames.events if event.kind == "phase"] == ["level 1"]

@@ -67,8 +67,36 @@ def test_zones_are_tags_and_the_name_of_a_pool_is_the_last(traced: Traced) -> No
             tags[event.size].add(event.tag)
     assert tags[1234] == {"physics"}
     assert tags[2345] == {"physics/solver"}
-    assert tags[4096] == {f"draw/pass {frame}/video" for frame in range(3)}
-    assert tags[512] == {f"draw/pass {frame}/audio" for frame in range(3)}
+    assert tags[4096] == {f"draw/pass {frame}/shaders" for frame in range(3)}
+    assert tags[512] == {f"draw/pass {frame}/network" for frame in range(3)}
+
+
+MANY_POOLS = """
+#include "blockyard_tracy.hpp"
+static char names[300][8], memory[16];
+int main() {
+  for (int i = 0; i < 300; ++i) {
+    std::snprintf(names[i], sizeof names[i], "pool%d", i);
+    TracyAllocN(memory, 100 + i, names[i]);
+  }
+  for (int i = 0; i < 300; ++i) TracyFreeN(memory, names[i]);
+  std::puts("0");
+}
+"""
+
+
+def test_no_two_pools_are_taken_for_one_and_those_that_find_no_number_are_left_out(tmp_path: Path) -> None:
+    source = crate_source(tmp_path, "tracy-client-sys", "0.30.1") / "tracy"
+    (tmp_path / "pools.cpp").write_text(MANY_POOLS)
+    program = tmp_path / "pools"
+    compiled(*FLAGS, *INCLUDES, "-isystem", source, tmp_path / "pools.cpp", "-o", program)
+    traced = Traced(tmp_path, program)
+    allocated = [(event.size, event.tag, event.block) for event in traced.events if event.kind == "allocate"]
+    assert [(size, tag) for size, tag, _ in allocated] == [(100 + i, f"pool{i}") for i in range(255)]
+    assert Counter(event.block for event in traced.events if event.kind == "free") == Counter(
+        block for *_, block in allocated
+    )
+    assert traced.summary.count("of more than 255 pools, the first 255 are recorded") == 1
 
 
 def test_frames_are_those_of_framemark_alone(traced: Traced) -> None:

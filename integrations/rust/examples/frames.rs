@@ -1,4 +1,4 @@
-//! A program of three frames and two threads, for `blockyard record`: what it allocates has sizes of its own.
+//! A program of three frames, two threads and a panic, for `blockyard record`: what it allocates has sizes of its own.
 
 use std::time::Duration;
 
@@ -23,4 +23,13 @@ fn main() {
         worker.join().expect("the worker ended");
         blockyard::frame_end(Duration::from_micros(200));
     }
+    let caught = std::panic::catch_unwind(|| {
+        let _ai = blockyard::tag(c"ai");
+        blockyard::tagged(c"path", || {
+            drop(std::hint::black_box(Box::new([1u8; 2345])));
+            std::panic::resume_unwind(Box::new("as planned")); // a panic without its message
+        });
+    });
+    assert!(caught.is_err());
+    drop(std::hint::black_box(Box::new([1u8; 3456])));
 }
