@@ -2,10 +2,10 @@
 #include <SDL3/SDL.h>
 #include <stdio.h>
 
-#include "blockyard_sdl3.h"
+#include "blockyard_sdl.h"
 
 int main(void) {
-  if (!by_sdl3_install()) return 1;
+  if (by_sdl_install() != 0) return 1;
   SDL_SetHint(SDL_HINT_VIDEO_DRIVER, "dummy");
   if (!SDL_Init(SDL_INIT_VIDEO)) return 2;
   SDL_Window* const window = SDL_CreateWindow("example", 320, 200, 0);
