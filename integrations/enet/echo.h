@@ -4,7 +4,7 @@
 #include "blockyard/frame.h"
 #include "blockyard_enet.h"
 
-/// In each frame `packets` go to the server and come back, of up to `largest` bytes. Returns how many came back within a
+/// In each frame `packets` of up to `largest` bytes go to the server and come back. Returns how many came back within a
 /// minute.
 static int echo(int frames, int packets, int largest) {
   static char text[8192];
