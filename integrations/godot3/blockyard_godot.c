@@ -6,8 +6,9 @@
 // project/ has the three files that a project needs: blockyard.gdnlib, blockyard.gdns, and the autoload in
 // project.godot. Scripts then call Blockyard.phase("level 1"), Blockyard.tag("ai") and Blockyard.untag().
 //
-// GDNative's C interface 1.0, which every Godot 3 has, is declared here as far as it is used: its table of functions
-// begins 40 bytes into the structure, and the numbers count from there (modules/gdnative/gdnative_api.json).
+// GDNative's C interface 1.0, which every Godot 3 has, is declared here as far as it is used, a third of this file, as
+// packages of the engine have no headers: its table of functions begins 40 bytes into the structure, and the numbers
+// count from there (modules/gdnative/gdnative_api.json).
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

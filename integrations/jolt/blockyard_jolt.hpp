@@ -2,6 +2,8 @@
 ///
 ///   blockyard::jolt_install();
 ///
+/// and PhysicsSystem::Update() on temp memory: give it a blockyard::JoltTempAllocator.
+///
 /// Jolt's blocks have the tag "jolt" below the tags of the thread.
 #ifndef BLOCKYARD_JOLT_HPP
 #define BLOCKYARD_JOLT_HPP
@@ -9,8 +11,10 @@
 #include <Jolt/Jolt.h>
 
 #include <Jolt/Core/Memory.h>
+#include <Jolt/Core/TempAllocator.h>
 
 #include "blockyard/heap.h"
+#include "blockyard/lifetime.h"
 #include "blockyard/tag.hpp"
 
 namespace blockyard {
@@ -41,6 +45,19 @@ inline void jolt_install() {
   };
 #endif
 }
+
+/// Temp job memory, since Jolt frees on any thread. It has no size to choose; it grows to what a frame needs.
+class JoltTempAllocator final : public JPH::TempAllocator {
+ public:
+  void* Allocate(JPH::uint size) override {
+    const tag jolt("jolt");
+    return size == 0 ? nullptr : by_lifetime_alloc(size, JPH_RVECTOR_ALIGNMENT, BY_TEMP_JOB);
+  }
+  void Free(void* block, JPH::uint) override {
+    const tag jolt("jolt");
+    by_lifetime_free(block, BY_TEMP_JOB);
+  }
+};
 
 }  // namespace blockyard
 #endif

@@ -4,7 +4,6 @@
 
 #include <Jolt/Core/Factory.h>
 #include <Jolt/Core/JobSystemThreadPool.h>
-#include <Jolt/Core/TempAllocator.h>
 #include <Jolt/Physics/Body/BodyCreationSettings.h>
 #include <Jolt/Physics/Collision/Shape/BoxShape.h>
 #include <Jolt/Physics/PhysicsSystem.h>
@@ -47,7 +46,7 @@ class PairFilter final : public JPH::ObjectLayerPairFilter {
 };
 
 bool play() {
-  JPH::TempAllocatorImpl temporary(8 << 20);
+  blockyard::JoltTempAllocator temporary;
   JPH::JobSystemThreadPool jobs(JPH::cMaxPhysicsJobs, JPH::cMaxPhysicsBarriers, 1);
   const Layers layers;
   const LayerFilter layer_filter;
