@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import ctypes.util
+import datetime
 import functools
 import json
 import os
@@ -13,6 +14,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -183,7 +185,10 @@ def test_a_games_frames_are_recorded_and_everybody_says_that_it_ran_before(tmp_p
     assert journal.frees_of(4321) == 20
     if name != "game":
         return
-    before = "the recording began while the program ran, so what lived before is in no figure: 10 such blocks of "
+    before = re.compile(
+        r"the recording began while the program ran, at \S+Z, \d+ s after its start, "
+        "so what lived before is in no figure: 10 such blocks of "
+    )
     results = tmp_path / "results"
     page = results / "report" / "report.html"
     for words in (
@@ -195,8 +200,23 @@ def test_a_games_frames_are_recorded_and_everybody_says_that_it_ran_before(tmp_p
         done = subprocess.run(
             the_command.line(*words), capture_output=True, text=True, env=environment(COLUMNS="80"), check=True
         )
-        assert before in " ".join((done.stdout + done.stderr).split()), words[0]
-    assert before in page.read_text()
+        assert before.search(" ".join((done.stdout + done.stderr).split())), words[0]
+    assert before.search(page.read_text())
+
+
+def test_the_journal_says_when_the_recording_began_and_how_long_the_program_had_run(tmp_path):
+    started = time.time()
+    running = commands()
+    time.sleep(2)
+    attaching = time.time()
+    with attached(running.pid, tmp_path / "began.byj"):
+        within = time.time()
+    (sentence,) = [text for text in read(tmp_path / "began.byj").info["unseen"] if "while the program ran" in text]
+    at, age = re.search(r"ran, at (\S+), (\d+) s after its start, so", sentence).groups()
+    # Both are whole seconds.
+    assert int(attaching) <= datetime.datetime.fromisoformat(at).timestamp() <= within
+    assert int(attaching - started) - 1 <= int(age) <= int(within - started) + 1
+    running.end()
 
 
 def test_a_window_opens_when_its_time_has_come_after_attaching(tmp_path):

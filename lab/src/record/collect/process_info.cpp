@@ -2,8 +2,10 @@
 #include "record/collect/process_info.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <fcntl.h>
 #include <sys/utsname.h>
@@ -64,6 +66,22 @@ std::string thread_name(pid_t pid, std::uint64_t tid) {
 }
 
 bool thread_exists(pid_t pid, std::uint64_t tid) { return access(task_path(pid, tid).c_str(), F_OK) == 0; }
+
+std::optional<std::uint64_t> age_seconds(pid_t pid) {
+  const std::string stat = read_all(process_path(pid, "stat"));
+  // The second field is the name in parentheses, which may hold any character; the start is the 22nd, in clock ticks.
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream rest(stat.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) rest >> skipped;
+  std::uint64_t start = 0;
+  timespec now{};
+  if (!(rest >> start) || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return std::nullopt;
+  const auto seconds = static_cast<std::uint64_t>(now.tv_sec);
+  start /= static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return seconds > start ? seconds - start : 0;
+}
 
 std::string machine_line() {
   utsname kernel{};

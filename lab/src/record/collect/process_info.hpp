@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ std::string program_of(pid_t pid);
 std::vector<std::string> command_of(pid_t pid);
 std::string thread_name(pid_t pid, std::uint64_t tid);
 bool thread_exists(pid_t pid, std::uint64_t tid);
+
+/// Whole seconds since the process was started.
+std::optional<std::uint64_t> age_seconds(pid_t pid);
 
 /// CPU, kernel and distribution, in one line.
 std::string machine_line();

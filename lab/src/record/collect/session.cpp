@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -11,9 +12,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "journal/utc_time.hpp"
 #include "record/collect/process_info.hpp"
 
 namespace blockyard::record {
+namespace {
+
+std::string now_and_age(pid_t pid) {
+  const std::string now = "at " + journal::utc_now();
+  const std::optional<std::uint64_t> age = age_seconds(pid);
+  if (!age) return now;
+  const auto [unit, name] = *age < 120    ? std::pair(1, " s")
+                            : *age < 7200 ? std::pair(60, " min")
+                                          : std::pair(3600, " h");
+  return now + ", " + std::to_string(*age / static_cast<std::uint64_t>(unit)) + name + " after its start";
+}
+
+}  // namespace
 
 SharedRegion::SharedRegion(const Layout& layout) : layout_(layout) {
   // Sized here and not in the program, which may run under a file-size limit. Memory is taken only as rings fill.
@@ -51,6 +66,7 @@ void SharedRegion::discard_rings(std::uint32_t slot) {
 Session::Session(SessionSettings settings)
     : settings_(std::move(settings)),
       shared_(settings_.layout),
+      attached_(settings_.was_running ? now_and_age(settings_.pid) : ""),
       first_name_(thread_name(settings_.pid, static_cast<std::uint64_t>(settings_.pid))),
       unseen_(settings_.output.header.program, settings_.hooked, settings_.own, settings_.own_is_hooked),
       rings_(shared_.region(), 0, settings_.begin),
@@ -80,7 +96,8 @@ std::vector<std::string> Session::unseen() const {
 
 std::string Session::blocks_from_before() const {
   const Repairs& repairs = interpreter_.repairs();
-  const std::string begin = "the recording began while the program ran, so what lived before is in no figure: ";
+  const std::string begin =
+      "the recording began while the program ran, " + attached_ + ", so what lived before is in no figure: ";
   if (repairs.before_frees == 0) return begin + "none of it was freed while it was recorded";
   return begin + std::to_string(repairs.before_frees) + (repairs.before_frees == 1 ? " such block" : " such blocks") +
          " of " + std::to_string(repairs.before_bytes) + " bytes, as the allocator rounds them, " +

@@ -107,7 +107,9 @@ class Session {
   SharedRegion shared_;
   std::vector<ThreadFacts> threads_;
   std::vector<std::uint32_t> running_;  ///< threads that may still change their name
-  std::string first_name_;              ///< the name that threads have until somebody names them
+  /// Where the program ran before: when it was attached to, and how long it had run, as a sentence says it.
+  std::string attached_;
+  std::string first_name_;  ///< the name that threads have until somebody names them
   Unseen unseen_;
   Rings rings_;
   Interpreter interpreter_;
