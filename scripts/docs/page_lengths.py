@@ -9,9 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-TOTAL_WORDS = 42_424
+TOTAL_WORDS = 41_667
 GUIDE_PAGE_WORDS = 1_200
-DESIGN_WORDS = 8_210
+DESIGN_WORDS = 7_640
 README_LINES = 120
 COLUMNS = 120
 

@@ -3,6 +3,7 @@ an engine's allocator with and without a recorder around."""
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -70,10 +71,12 @@ def open_files(pid: int) -> set[str]:
 
 def test_a_window_by_time_holds_only_its_stretch(tmp_path):
     script = (
-        "import time; kept = [bytearray(170_001) for _ in range(3)]; time.sleep(1); more = bytearray(170_002); "
-        "time.sleep(1.5); late = bytearray(170_003)"
+        "import os, sys, time; kept = [bytearray(170_001) for _ in range(3)]\n"
+        "while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
+        "more = bytearray(170_002); time.sleep(2); late = bytearray(170_003)"
     )
-    done = record(tmp_path / "time.byj", sys.executable, "-c", script, options=("--after", "0.6", "--for", "1.2"))
+    output = tmp_path / "time.byj"
+    done = record(output, sys.executable, "-c", script, output, options=("--after", "1", "--for", "1"))
     journal = done.journal()
     # A bytearray of n bytes asks for one more.
     assert len([event for event in journal.events[: journal.preamble] if event.size == 170_002]) == 3
@@ -133,7 +136,8 @@ def test_an_engine_journal_that_can_not_be_written_fails_at_close(tmp_path):
 
 
 SLEEPS = "import json, time\nwhile True: json.dumps(list(range(100))); time.sleep(0.001)"
-REFUSES = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPS
+REFUSES = ("env", "--ignore-signal=TERM")
+"""Before a program: it ignores the signal from its first event on."""
 
 
 def test_quit_ends_a_program_that_would_run_on_when_its_window_closes(tmp_path):
@@ -142,33 +146,33 @@ def test_quit_ends_a_program_that_would_run_on_when_its_window_closes(tmp_path):
 
 
 def test_quit_kills_a_program_that_ignores_sigterm(tmp_path):
-    done = record(tmp_path / "q.byj", sys.executable, "-c", REFUSES, options=("--for", "0.3", "--quit"))
+    done = record(tmp_path / "q.byj", *REFUSES, sys.executable, "-c", SLEEPS, options=("--for", "0.3", "--quit"))
     assert "SIGKILL" in done.stderr
     assert done.journal().events
 
 
 def test_quit_ends_the_program_when_nobody_reads_what_is_said(tmp_path):
     command = [sys.executable, "-m", "blockyard", "record", "-o", tmp_path / "q.byj", "--for", "0.3", "--quit", "--"]
-    recorder = subprocess.Popen([*command, sys.executable, "-c", REFUSES], stderr=subprocess.PIPE)
+    recorder = subprocess.Popen([*command, *REFUSES, sys.executable, "-c", SLEEPS], stderr=subprocess.PIPE)
     recorder.stderr.close()
     recorder.wait()
     assert subprocess.run([sys.executable, "-m", "blockyard", "check", tmp_path / "q.byj"], check=False).returncode == 0
 
 
 LAUNCHERS = {
-    "waits": "'{python}' -c '{code}' {mark}; exit 7",
-    "is gone": "'{python}' -c '{code}' {mark} & exit 7",
-    "is left by a session of its own": "setsid '{python}' -c '{code}' {mark} & exit 7",
+    "waits": "{program}; exit 7",
+    "is gone": "{program} & exit 7",
+    "is left by a session of its own": "setsid {program} & exit 7",
 }
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-@pytest.mark.parametrize("code", [SLEEPS, REFUSES])
-def test_quit_ends_the_program_behind_a_script(tmp_path, launcher, code):
+@pytest.mark.parametrize("before", [(), REFUSES])
+def test_quit_ends_the_program_behind_a_script(tmp_path, launcher, before):
     mark = f"quit-{os.getpid()}-{tmp_path.name}"
-    script = LAUNCHERS[launcher].format(python=sys.executable, code=code, mark=mark)
+    script = LAUNCHERS[launcher].format(program=shlex.join([*before, sys.executable, "-c", SLEEPS, mark]))
     done = record(tmp_path / "q.byj", "sh", "-c", script, options=("--for", "0.6", "--quit"))
-    assert ("SIGKILL" in done.stderr) == (code == REFUSES)
+    assert ("SIGKILL" in done.stderr) == (before == REFUSES)
     running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in command_line(path)]
     assert running == []
     assert any("python" in journal.info["program"] and journal.events for journal in [done.journal(), *done.others()])

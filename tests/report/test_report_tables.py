@@ -226,27 +226,6 @@ def test_repeats_with_different_calibrations_are_brought_to_one_tick(tmp_path: P
     assert found["best_ns"] == pytest.approx(10_000, rel=1e-4) == found["worst_ns"]
 
 
-def test_guideline_names_minimum_median_worst_tenth_of_a_percent_and_worst(campaign: Campaign) -> None:
-    (guideline,) = build(campaign.directory, options=TABLES).guidelines
-    found = guideline.splitlines()
-    assert "As it ran, malloc with its first touch:" in found
-    assert "Inherent (with the machine's noise gone), malloc with its first touch:" in found
-    for line in (
-        "malloc, at the least: 101 ns (quick) to 601 ns (slow)",
-        "malloc, median: 1.10 us (quick) to 1.60 us (slow)",
-        "malloc, worst 0.1 %: unknown (too few events)",
-        "malloc, absolute worst: 2.10 us (quick) to 2.60 us (slow)",
-    ):
-        assert line in found
-
-
-def test_guideline_of_a_handful_of_events_says_that_the_median_is_unknown(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["one"], repeats=1)
-    campaign.run("one", rows([(0, MALLOC, 8, 0, 10 + 2000, 0)]), 1)
-    (guideline,) = build(campaign.directory, options=TABLES).guidelines
-    assert "malloc, median: unknown (too few events)" in guideline.splitlines()
-
-
 def test_every_section_states_its_circumstances(campaign: Campaign) -> None:
     plan = campaign.directory / "campaign.json"
     for options, words in (

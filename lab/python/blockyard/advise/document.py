@@ -193,7 +193,7 @@ class Advice(Struct, kw_only=True, omit_defaults=True):
     frames: int
     has_names: bool
     dotnet: bool
-    cpp: bool = True
+    cpp: bool
     sites: int
     estimated_ns: float
     estimated_worst_frame_ns: float

@@ -10,8 +10,7 @@ import click
 from blockyard import options, sites_tool, terminal
 from blockyard.advise import tool
 from blockyard.analysis.latency import View
-from blockyard.errors import UserError
-from blockyard.options import Finite, Seconds
+from blockyard.options import Finite
 
 _VIEWS = {
     "as-run": (View.AS_RUN,),
@@ -43,20 +42,6 @@ _VIEWS = {
 )
 @click.option(
     "--samples-parquet/--no-samples-parquet", default=None, help="Write all samples as Parquet.  [with --all]"
-)
-@click.option(
-    "--pictures-from",
-    "from_s",
-    type=Seconds(min=0),
-    metavar="S",
-    help="Density pictures begin at this second of the measured stretch.",
-)
-@click.option(
-    "--pictures-to",
-    "to_s",
-    type=Seconds(min=0, min_open=True),
-    metavar="S",
-    help="Density pictures end at this second.",
 )
 @click.option(
     "--fps",
@@ -92,15 +77,10 @@ def command(directory: Path, output: Path | None, view: str | None, as_json: boo
     \b
     Examples:
       blockyard report results
-      blockyard report results -a mimalloc --pictures-from 2 --pictures-to 3.5
+      blockyard report results -a mimalloc
       blockyard report results --all --by-size --html
       blockyard report results --advice advice
     """
-    begin, end = given["from_s"], given["to_s"]
-    if begin is not None and end is not None and begin >= end:
-        raise UserError(f"--pictures-from {begin:g} is not before --pictures-to {end:g}")
-    if not given["pictures"] and (begin is not None or end is not None):
-        raise UserError("--pictures-from and --pictures-to zoom pictures, and --no-pictures draws none; leave one out")
     from blockyard.report.builder import build  # here, so that `blockyard --help` need not load them
     from blockyard.report.options import ReportOptions
 

@@ -70,7 +70,6 @@ def build(
     _make_folder(out)
     try:
         measured = _measure(results, usable, out, options, tell)
-        _refuse_empty_zoom(measured, options)
         parts, written = _write(measured, out, options, advice, tell)
         document = _document(parts, written["picture"])
         rendered = blocks.text(document)
@@ -93,7 +92,6 @@ def build(
         verdict=blocks.terminal(verdict.blocks(answers)),
         text=rendered,
         json=_json(parts),
-        guidelines=[words for one in measured for words in _guidelines(one)],
         pictures=sorted(written["picture"]),
         files=sorted(written["file"]),
         page=next(iter(written["page"]), None),
@@ -178,19 +176,6 @@ def _measure(
                     "events; replay again with this Blockyard, or report --view as-run"
                 )
     return found
-
-
-def _refuse_empty_zoom(measured: list[MeasuredSection], options: ReportOptions) -> None:
-    if not options.pictures or options.from_s is None:
-        return
-    from blockyard.report import pictures
-
-    last = max(pictures.last_second(member) for one in measured for member in one.figures)
-    if options.from_s >= last:
-        raise UserError(
-            f"--pictures-from {options.from_s:g} lies behind the last event, which began at {last:.6g} s of the "
-            "replay's clock; give an earlier second"
-        )
 
 
 def _threads(allocators: int, options: ReportOptions) -> int:
@@ -324,12 +309,6 @@ def _notes(results: Results) -> list[str]:
     return found + list(results.machine.warnings)
 
 
-def _guidelines(one: MeasuredSection) -> list[str]:
-    """One a variant, a finding a line."""
-    lineups = [lineup for lineup in one.lineups() if lineup.competing]
-    return ["\n".join(study.guideline(lineup)) for lineup in lineups]
-
-
 def _tables(one: MeasuredSection) -> Iterable[Block]:
     for lineup in one.lineups():
         if lineup.variant == PREFAULTED:
@@ -354,8 +333,6 @@ def _document(parts: list[_Part], pictures: list[Path]) -> list[Block]:
         found += _circumstances(one)
         if len(parts) > 1:
             found.append(Bullets(verdict.of_section(part.answer)))
-        if one.options.everything:
-            found += [Paragraph(words) for words in _guidelines(one)]
         found += part.tables
         mine = sorted(path for path in pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]

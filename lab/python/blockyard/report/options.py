@@ -16,8 +16,8 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Everything that `blockyard report` can be asked for. `from_s`, `to_s` zoom the density pictures alone. The
-    attributed view is left out where causes are not known.
+    """Everything that `blockyard report` can be asked for. The attributed view is left out where causes are not
+    known.
 
     Unless `everything` is wanted, a report is the verdict and what is behind it: allocators in their defaults, in the
     view that is trusted most, some ten tables and a dozen pictures.
@@ -32,8 +32,6 @@ class ReportOptions:
     pictures: bool = True
     html: bool = False
     gross: bool = False
-    from_s: float | None = None
-    to_s: float | None = None
     journals: tuple[str, ...] = ()
     allocators: tuple[str, ...] = ()
     """Those asked about: tables hold them and the program's own; pictures draw the others in grey."""
@@ -69,7 +67,6 @@ class ReportResult:
     verdict: Text
     text: str
     json: dict[str, Any]
-    guidelines: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     page: Path | None = None

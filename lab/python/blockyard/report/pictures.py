@@ -43,14 +43,10 @@ def tasks(one: MeasuredSection, threads: int) -> list[tuple[str, Callable[[], li
     journal = one.section.journal
     found = [(f"{journal} {name}", draw) for lineup in one.lineups() for name, draw in _Drawing(lineup).all()]
     # One frame for all allocators of a section, so that their pictures can be laid side by side.
-    end = max((last_second(each) for each in one.figures), default=1.0)
-    begin, until = one.options.from_s or 0.0, one.options.to_s
-    times = (begin, min(until, end) if until else end * 1.001)
-    frame = _Frame(times, latency_edges(one.figures), _step(one.figures))
+    end = max((_last_second(each) for each in one.figures), default=1.0)
+    frame = _Frame((0.0, end * 1.001), latency_edges(one.figures), _step(one.figures))
     closely = one.figures if one.options.everything else [each for each in one.figures if each.name in one.emphasised]
-    if times[0] < times[1]:
-        found += [(f"{journal} {each.name}", partial(_scatters, one, each, frame, threads)) for each in closely]
-    return found
+    return found + [(f"{journal} {each.name}", partial(_scatters, one, each, frame, threads)) for each in closely]
 
 
 def _drawn(one: MeasuredSection) -> list[View]:
@@ -213,8 +209,7 @@ class _Drawing:
 
 def _scatters(of: MeasuredSection, one: AllocatorFigures, frame: _Frame, threads: int) -> list[Path]:
     """Every event of one allocator, a picture an operation and view."""
-    options = of.options
-    rows, times, edges = open_rows(one.runs, options.gross), frame.times_s, frame.latencies_ns
+    rows, times, edges = open_rows(one.runs, of.options.gross), frame.times_s, frame.latencies_ns
     planes = [None] * passes.PLANES
     for (operation, view), plane in _PLANES.items():
         planes[plane] = scatter.marks_from(one.whole(view, operation))
@@ -225,7 +220,6 @@ def _scatters(of: MeasuredSection, one: AllocatorFigures, frame: _Frame, threads
         bins = passes.bins(rows, cells, threads)
     except passes.BadRows as error:
         raise bad_rows(one.runs.runs, error) from None
-    zoom = "" if options.from_s is None and options.to_s is None else f"-{times[0]:g}s-{times[1]:g}s"
     written = []
     for operation in OPERATIONS:
         for view in _densities(of):
@@ -233,7 +227,7 @@ def _scatters(of: MeasuredSection, one: AllocatorFigures, frame: _Frame, threads
             if not found.samples:
                 continue
             sheet = style.Sheet(
-                of.folder / f"{one.name}-{operation.value}-{view.value}{zoom}",
+                of.folder / f"{one.name}-{operation.value}-{view.value}",
                 f"{one.name}: {_operation_title([one], operation)}",
                 _density_subtitle(of, one, view, found.samples),
                 of.header.caption(one.runs),
@@ -245,7 +239,7 @@ def _scatters(of: MeasuredSection, one: AllocatorFigures, frame: _Frame, threads
     return written
 
 
-def last_second(one: AllocatorFigures) -> float:
+def _last_second(one: AllocatorFigures) -> float:
     """When its last event started, in seconds of the replay's clock."""
     return max(run.last_start for run in open_rows(one.runs, gross=False)) / 1e9 or 1.0
 

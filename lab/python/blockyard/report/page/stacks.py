@@ -25,10 +25,7 @@ from blockyard.analysis.stack_tree import Tree
 from blockyard.report.page import changes
 from blockyard.report.page.pack import packed
 
-MISSING = (
-    "No call stacks: record the program with blockyard record, without --no-stacks, and replay the new journal; "
-    "journals and campaigns of older versions have none."
-)
+MISSING = "No call stacks: record the program with blockyard record, without --no-stacks, and replay the new journal."
 SUM_STEPS = 32
 """A sum of latencies is kept in steps of this many an octave: within 1.1 %."""
 OVER = SHARES_OVER[0]
