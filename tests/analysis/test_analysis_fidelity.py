@@ -67,6 +67,12 @@ def test_full_speed_has_no_pace_to_be_graded_by(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "facts, sentence",
     [
+        (
+            {"lateness_ns": LATE},
+            "one could not keep the journal's pace in some run (one event in a hundred started 5.00 ms late or more): "
+            "read those tails with care; replay on a machine with more free cores, close other programs, or choose a "
+            "lower --pace",
+        ),
         ({"interrupted_threads": 1, "replay_threads": 2}, "one: 50% of the threads lost their pace in some run"),
         ({"order_inversions": 2, "events": 10}, "one: 20.0% of the events of some run came before one that"),
         ({"floor_call_ticks": 1000}, "one: an empty timed call takes up to 500 ns"),

@@ -183,15 +183,6 @@ TEST(Byj, a_size_that_no_process_can_address_names_its_event) {
   }
 }
 
-TEST(Writer, refuses_an_existing_file_unless_told_to_overwrite) {
-  Folder folder;
-  write(folder / "a.byj", sample(10));
-  EXPECT_THROW(Writer(folder / "a.byj", Header{}), Error);
-  EXPECT_NO_THROW(Writer(folder / "a.byj", Header{}, true));
-}
-
-TEST(Writer, reports_a_full_disk) { EXPECT_THROW(Writer("/dev/full", Header{}, true), Error); }
-
 class WriterRefuses : public ::testing::Test {
  protected:
   WriterRefuses() : writer_(folder_ / "a.byj", sample(0).header) { writer_.add(good_); }

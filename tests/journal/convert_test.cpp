@@ -205,25 +205,6 @@ TEST_F(Convert, leaves_nothing_behind_when_the_input_is_bad) {
   EXPECT_EQ(folder_.files(), 1U);
 }
 
-TEST_F(Convert, refuses_its_own_input_even_under_another_spelling) {
-  spill(folder_ / "a.txt", "a 1 A0 7 5\n");
-  EXPECT_THROW(convert_to("a.txt", "./a.txt", {.overwrite = true}), Error);
-  EXPECT_EQ(slurp(folder_ / "a.txt"), "a 1 A0 7 5\n");
-}
-
-TEST_F(Convert, refuses_an_existing_output_unless_forced) {
-  spill(folder_ / "a.txt", "a 1 A0 7 5\n");
-  spill(folder_ / "b.byj", "precious");
-  EXPECT_THROW(convert_to("a.txt", "b.byj"), Error);
-  EXPECT_EQ(slurp(folder_ / "b.byj"), "precious");
-  EXPECT_NO_THROW(convert_to("a.txt", "b.byj", {.overwrite = true}));
-}
-
-TEST_F(Convert, reports_a_full_disk) {
-  spill(folder_ / "a.txt", "a 1 A0 7 5\n");
-  EXPECT_THROW(convert(folder_ / "a.txt", "/dev/full", {}, {}), Error);
-}
-
 TEST_F(Convert, cut_restores_what_lives_at_its_start_as_preamble) {
   spill(folder_ / "a.txt", "a 1 A0 7 10\na 2 B0 7 20\nf A0 7 30\na 3 C0 9 100\nf B0 9 110\na 4 D0 7 200\n");
   const Outcome outcome = cut_to("a.txt", "b.byj", 100, 200);
@@ -268,22 +249,6 @@ TEST_F(Convert, cut_saves_what_is_whole_of_a_file_that_was_cut_short) {
   EXPECT_EQ(outcome.events % 65'536, 0U);
   EXPECT_GT(outcome.events, 0U);
   EXPECT_NO_THROW(check(folder_ / "c.byj", {}));
-}
-
-TEST_F(Convert, of_a_file_cut_short_before_its_first_events_nothing_is_said_to_be_whole) {
-  write(folder_ / "a.byj", sample(200'000));
-  spill(folder_ / "b.byj", slurp(folder_ / "a.byj").substr(0, 1000));
-  const std::string said = error_of(folder_ / "b.byj");
-  EXPECT_NE(said.find("cut short"), std::string::npos) << said;
-  EXPECT_NE(said.find("no event before it is whole"), std::string::npos) << said;
-  EXPECT_EQ(said.find("saves them"), std::string::npos) << said;
-}
-
-TEST_F(Convert, an_empty_stretch_is_an_error) {
-  spill(folder_ / "a.txt", "a 1 A0 7 10\n");
-  EXPECT_THROW(cut_to("a.txt", "b.byj", 100, 200), Error);
-  EXPECT_THROW(cut_to("a.txt", "b.byj", 200, 100), Error);
-  EXPECT_EQ(folder_.files(), 1U);
 }
 
 }  // namespace

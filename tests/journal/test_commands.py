@@ -366,6 +366,7 @@ class TestOutput:
     def test_an_empty_stretch_is_a_sentence(self, byj, tmp_path):
         expect_sentence(tool("cut", byj, "--from", "99", "-o", tmp_path / "out.byj"), "no event")
         expect_sentence(tool("cut", byj, "--from", "2", "--to", "1", "-o", tmp_path / "out.byj"), "empty")
+        assert not (tmp_path / "out.byj").exists()
 
     def test_an_interrupt_leaves_nothing_behind(self, tmp_path):
         fifo = tmp_path / "endless.txt"

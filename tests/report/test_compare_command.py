@@ -68,28 +68,23 @@ def test_another_machine_kind_is_refused(copies: tuple[Path, Path]) -> None:
     assert "machines of different kinds (kernel 6.1.0 and 6.9)" in refused(*copies)
 
 
-def test_another_journal_is_refused(copies: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"sha256": "1"}, "the journal game of NEW is another file than that of BASE"),
+        ({"to_s": 5.0}, "another stretch"),
+    ],
+)
+def test_another_journal_or_stretch_is_refused(copies: tuple[Path, Path], change: dict, words: str) -> None:
     plan = json.loads((copies[1] / "campaign.json").read_text())
-    plan["journals"][0]["sha256"] = "1"
-    change_json(copies[1] / "campaign.json", journals=plan["journals"])
-    assert "the journal game of NEW is another file than that of BASE" in refused(*copies)
-
-
-def test_another_stretch_is_refused(copies: tuple[Path, Path]) -> None:
-    plan = json.loads((copies[1] / "campaign.json").read_text())
-    plan["journals"][0]["to_s"] = 5.0
-    change_json(copies[1] / "campaign.json", journals=plan["journals"])
-    assert "another stretch" in refused(*copies)
-
-
-def test_other_options_are_refused(copies: tuple[Path, Path]) -> None:
-    change_json(copies[1] / "campaign.json", threads="one")
-    assert "--threads journal and NEW with --threads one" in refused(*copies)
+    change_json(copies[1] / "campaign.json", journals=[{**plan["journals"][0], **change}])
+    assert words in refused(*copies)
 
 
 @pytest.mark.parametrize(
     "field, words",
     [
+        ({"threads": "one"}, "--threads journal and NEW with --threads one"),
         ({"causes_above_ns": 0}, "BASE was replayed with --causes-above 250 and NEW with --causes-above 0"),
         ({"keep_awake": True}, "NEW was replayed with --keep-awake and BASE without"),
         ({"in_order": True}, "NEW was replayed with --in-order and BASE without"),

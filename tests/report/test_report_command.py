@@ -96,19 +96,6 @@ def test_a_campaign_whose_runs_all_failed_says_why(tmp_path: Path, report: Repor
     assert "no run of the campaign in results succeeded (one: out of memory)" in refusal(report("results"))
 
 
-def test_a_run_that_lost_its_pace_is_marked_with_what_to_do(tmp_path: Path, report: Report) -> None:
-    campaign = Campaign(tmp_path / "results", ["one"])
-    campaign.run("one", known_rows(1), lateness_ns={"p50": 9, "p99": 7_000_000, "p999": 8e6, "max": 9e6})
-    said = words(report("results", *QUICK).stdout)
-    assert "one could not keep the journal's pace" in said and "7.00 ms late" in said and "lower --pace" in said
-
-
-def test_full_speed_has_no_pace_to_lose(tmp_path: Path, report: Report) -> None:
-    campaign = Campaign(tmp_path / "results", ["one"], paces=("max",))
-    campaign.run("one", known_rows(1), pace="max", lateness_ns={"p50": 9, "p99": 7_000_000, "p999": 8e6, "max": 9e6})
-    assert "could not keep" not in report("results", *QUICK).stdout
-
-
 def test_a_lock_that_an_allocator_needed_is_said(tmp_path: Path, report: Report) -> None:
     campaign = Campaign(tmp_path / "results", ["tlsf", "one"])
     campaign.run("tlsf", known_rows(1), needs_lock=True, needs_pool=True)
