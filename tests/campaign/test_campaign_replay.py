@@ -329,7 +329,7 @@ def test_resume_refuses_another_kind_of_machine(lab: Lab) -> None:
     assert "processor another and" in refusal(lab.replay("--resume"))
 
 
-@pytest.mark.parametrize("option", ["--from", "--to", "--cooldown"])
+@pytest.mark.parametrize("option", ["--from", "--to"])
 @pytest.mark.parametrize("value", ["nan", "inf", "1e300"])
 def test_seconds_that_are_no_number_are_refused_before_anything_runs(lab: Lab, option: str, value: str) -> None:
     done = lab.replay(lab.journal("game.txt"), "-a", "null", option, value)

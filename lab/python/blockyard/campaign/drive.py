@@ -21,6 +21,7 @@ from blockyard.campaign.schedule import NULL, Run, share
 from blockyard.campaign.settings import Settings, Stretch
 from blockyard.errors import UserError
 from blockyard.files import whole_text
+from blockyard.sizes import size
 
 
 @dataclass
@@ -56,7 +57,6 @@ def start(
     show: Display,
     *,
     shard: tuple[int, int] | None = None,
-    cooldown_s: float = 0.0,
     within_s: float | None = None,
 ) -> Outcome:
     """Plans and runs a new campaign into `output`, which must be new or empty.
@@ -75,7 +75,7 @@ def start(
         with disk_errors(output):
             machine.write(output, facts)
             whole_text(output / document.FILE, campaign.to_json())
-        return _run(campaign, present, folder, show, cooldown_s, within_s)
+        return _run(campaign, present, folder, show, within_s)
 
 
 def lay_out(wanted: Settings, output: Path, show: Display) -> Campaign:
@@ -142,7 +142,6 @@ def resume(
     wanted: Settings | None = None,
     repeats: int | None = None,
     shard: tuple[int, int] | None = None,
-    cooldown_s: float = 0.0,
     within_s: float | None = None,
 ) -> Outcome:
     """Goes on with the campaign in `output`. Where something is `wanted` as well, it must be the same campaign.
@@ -179,7 +178,7 @@ def resume(
                 whole_text(output / document.FILE, campaign.to_json())
         if any(folder.result(run) is None for run in _share(campaign)):
             _keep_warnings(folder, _examine_machine(show).warnings)
-        return _run(campaign, present, folder, show, cooldown_s, within_s)
+        return _run(campaign, present, folder, show, within_s)
 
 
 def is_complete(output: Path) -> bool:
@@ -278,13 +277,9 @@ def _refuse_without_room(folder: Folder, campaign: Campaign, todo: Sequence[Run]
     free = folder.free_bytes()
     if needed > free:
         raise UserError(
-            f"these {len(todo)} runs need about {_size(needed)} and the disk that holds {folder.path} has "
-            f"{_size(free)} free; free some space, or choose another folder, fewer repeats or a stretch"
+            f"these {len(todo)} runs need about {size(needed)} and the disk that holds {folder.path} has "
+            f"{size(free)} free; free some space, or choose another folder, fewer repeats or a stretch"
         )
-
-
-def _size(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def _share(campaign: Campaign) -> list[Run]:
@@ -295,12 +290,7 @@ def _share(campaign: Campaign) -> list[Run]:
 
 
 def _run(
-    campaign: Campaign,
-    present: Sequence[Choice],
-    folder: Folder,
-    show: Display,
-    cooldown_s: float,
-    within_s: float | None,
+    campaign: Campaign, present: Sequence[Choice], folder: Folder, show: Display, within_s: float | None
 ) -> Outcome:
     runs = _share(campaign)
     choices = {choice.name: choice for choice in [*_resolve([NULL]), *present]}
@@ -327,13 +317,11 @@ def _run(
                         whole_text(folder.path / document.FILE, campaign.to_json())
                         outcome.total -= len(left)
                         break
-                if cooldown_s > 0:
-                    time.sleep(cooldown_s)
                 show.run_begins(run, campaign.repeats, estimate.expected_s(run), estimate.left_s(left))
                 run_began = time.monotonic()
                 result = _run_one(campaign, run, choices[run.allocator], folder, show, estimate)
                 if result.ok and not run.traced:
-                    estimate.observed(run, time.monotonic() - run_began + cooldown_s)
+                    estimate.observed(run, time.monotonic() - run_began)
                 _count(outcome, campaign, run, result)
                 _keep_clock(folder, result)
                 show.run_ends(run, None if result.ok else result.reason, estimate.left_s(left[1:]))
@@ -366,8 +354,8 @@ def _run_one(
 
 def _full(folder: Folder, needed: int) -> UserError:
     return UserError(
-        f"the disk that holds {folder.path} is full ({_size(folder.free_bytes())} free, a run needs "
-        f"{_size(needed)}); finished runs are kept: free some space and go on with "
+        f"the disk that holds {folder.path} is full ({size(folder.free_bytes())} free, a run needs "
+        f"{size(needed)}); finished runs are kept: free some space and go on with "
         f"'blockyard replay --resume -o {folder.path}'"
     )
 

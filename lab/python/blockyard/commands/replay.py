@@ -16,7 +16,6 @@ from blockyard.campaign.drive import Outcome
 from blockyard.campaign.progress import display
 from blockyard.campaign.settings import Settings
 from blockyard.errors import UserError
-from blockyard.options import Seconds
 
 _EPILOG = """\b
 Examples:
@@ -65,7 +64,6 @@ Examples:
     type=click.Path(path_type=Path),
     help="Take journals and options from a campaign file; options given here win.",
 )
-@click.option("--cooldown", type=Seconds(min=0), default=0.0, metavar="S", help="Seconds of rest before each run.")
 def command(
     journals: tuple[Path, ...],
     allocators: tuple[str, ...],
@@ -81,7 +79,6 @@ def command(
     shard: str | None,
     on: str | None,
     campaign_file: Path | None,
-    cooldown: float,
     **others: Any,
 ) -> None:
     """Replay journals on allocators and measure every event.
@@ -89,7 +86,7 @@ def command(
     Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
     Runs that fail are reported at the end and the others go on; the exit code is 1 only when none succeeded.
     """
-    partition = _partition(on, shard, cooldown)
+    partition = _partition(on, shard)
     base = _base(journals, campaign_file, from_, to)
     given = {
         "allocators": options.names(allocators) or None,
@@ -132,24 +129,22 @@ def command(
     terminal.terminate_like_interrupt()
     with display(Console(stderr=True)) as show:
         outcome = (
-            drive.resume(
-                output, show, wanted=wanted, repeats=repeats if base is None else None, shard=part, cooldown_s=cooldown
-            )
+            drive.resume(output, show, wanted=wanted, repeats=repeats if base is None else None, shard=part)
             if resume
-            else drive.start(wanted, output, show, shard=part, cooldown_s=cooldown)
+            else drive.start(wanted, output, show, shard=part)
         )  # type: ignore[arg-type]
     _finish(outcome, output, part)
 
 
-def _partition(on: str | None, shard: str | None, cooldown: float) -> str | None:
+def _partition(on: str | None, shard: str | None) -> str | None:
     """Of Slurm's; None is its default."""
     if on is None:
         return None
     scheduler, colon, partition = on.partition(":")
     if scheduler != "slurm" or (colon and not partition):
         raise UserError(f"'{on}' is no cluster; write slurm, or slurm:PARTITION")
-    if shard is not None or cooldown:
-        raise UserError("--on plans the shards itself and rests before none; leave --shard and --cooldown out")
+    if shard is not None:
+        raise UserError("--on plans the shards itself; leave --shard out")
     return partition or None
 
 
