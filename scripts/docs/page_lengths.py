@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-TOTAL_WORDS = 41_667
+TOTAL_WORDS = 41_642
 GUIDE_PAGE_WORDS = 1_200
 DESIGN_WORDS = 7_640
 README_LINES = 120
