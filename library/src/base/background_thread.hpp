@@ -39,15 +39,6 @@ class BackgroundThread {
   [[maybe_unused]] std::uintptr_t pointer_ = 0;
 };
 
-/// The thread of the block allocators, which the heap does not know: for calls that a process with a background thread
-/// can't make (heap/linux/calls_apart.cpp).
-struct OtherBackground {
-  bool (*end)();  ///< until `resume`; false: the caller is a vfork child, and nothing is to be resumed
-  void (*resume)();
-  void (*enter_sandbox)();  ///< none starts from now on; one that runs ends where the program has one thread
-};
-inline constinit std::atomic<const OtherBackground*> other_background{nullptr};
-
 /// While it lives, no signal handler runs on this thread, but that of a sandbox. Keeps errno.
 class NoSignals {
  public:

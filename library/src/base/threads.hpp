@@ -103,7 +103,7 @@ bool is_only_thread();
 /// on with the locks as they are; only `child_alone` does, unless it is null, in the child.
 bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*child_alone)() = nullptr);
 
-/// Likewise around every fork, whatever threads there are: `before` runs first, the others last. Twice a process, each
+/// Likewise around every fork, whatever threads there are: `before` runs first, the others last. Once a process,
 /// before main.
 void around_every_fork(void (*before)(), void (*parent)(), void (*child)());
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <atomic>
 
-#include "base/background_thread.hpp"
+#include "base/background_work.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
 #include "base/threads.hpp"
@@ -16,16 +16,14 @@ namespace {
 constexpr std::uint64_t period_ns = 250'000'000;
 constexpr Index chunk = (std::size_t{2} << 20) / granule_bytes;  // granules of a huge page, which is given back whole
 
-constinit base::BackgroundThread thread;
 constinit std::atomic<bool> wanted{false};
-constinit std::atomic<bool> starting{false};
 constinit std::atomic<bool> refused{false};
 constinit std::atomic<bool> ending{false};  // the thread has looked for the last time
-constinit std::atomic<std::uint32_t> told_to_end{0};
-constinit std::atomic<int> held_off{0};              // calls for which there must be none
-constinit std::atomic<int> process{0};               // whose thread it is
-constinit std::atomic<std::uint64_t> not_before{0};  // ns
-constinit bool ended_for_fork = false;               // one fork at a time, under the C library's lock
+
+void run();
+bool wake() { return true; }
+void begin_in_child(bool ran, bool was_held_up);
+constinit base::BackgroundWork work{{"by-blocks", run, wake, begin_in_child}};
 
 bool says(std::uint64_t word, Unneeded state) {
   return static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(state);
@@ -120,8 +118,8 @@ bool look() {
 void run() {
   constexpr int idle_periods = 2;
   for (int idle = 0;;) {
-    base::sleep_while(&told_to_end, 0, period_ns);
-    if (told_to_end.load(std::memory_order_relaxed) != 0) {
+    work.sleep(period_ns);
+    if (work.is_told_to_end()) {
       return;
     }
     const bool was_wanted = wanted.exchange(false, std::memory_order_relaxed);
@@ -138,14 +136,10 @@ void run() {
   }
 }
 
-void begin_in_child() {
-  process.store(base::process_id(), std::memory_order_relaxed);
-  held_off.store(0, std::memory_order_relaxed);
-  starting.store(false, std::memory_order_relaxed);
-  if (thread.is_over()) {
+void begin_in_child(bool ran, bool) {
+  if (!ran) {
     return;
   }
-  thread.forget();
   free_stale_chains_in_child();
   const Index end = window_fresh();
   for (Index index = 1 << max_order; index < end; ++index) {
@@ -165,91 +159,20 @@ bool is_forbidden() {
 void start() {
   constexpr std::uint32_t nobody_wakes = 0;
   if (refused.load(std::memory_order_relaxed)) {
-    return;  // before any system call
-  }
-  if (const std::uint64_t from = not_before.load(std::memory_order_relaxed); from != 0 && base::monotonic_ns() < from) {
     return;
   }
-  // A handler may fork, and would wait for what it interrupted.
-  const base::NoSignals none;
-  if (refused.load(std::memory_order_relaxed) || starting.exchange(true, std::memory_order_seq_cst)) {
-    return;
-  }
-  while (ending.load(std::memory_order_relaxed) && !thread.is_over()) {
+  while (ending.load(std::memory_order_relaxed) && !work.is_over()) {
     base::sleep_while(&nobody_wakes, nobody_wakes, 20'000);
   }
-  // A vfork child's would end with it, and the parent would have none.
-  if (thread.is_over() && held_off.load(std::memory_order_seq_cst) == 0 &&
-      base::process_id() == process.load(std::memory_order_relaxed)) {
-    told_to_end.store(0, std::memory_order_relaxed);
+  const auto prepare = [] {
     ending.store(false, std::memory_order_relaxed);
-    if (process_is_watched() || is_forbidden()) {
-      refused.store(true, std::memory_order_relaxed);
-    } else if (!thread.start(run, "by-blocks", {})) {
-      not_before.store(base::monotonic_ns() + period_ns, std::memory_order_relaxed);
-    }
-  }
-  starting.store(false, std::memory_order_release);
+    refused.store(process_is_watched() || is_forbidden(), std::memory_order_relaxed);
+    return !refused.load(std::memory_order_relaxed);
+  };
+  work.start(prepare, {});
 }
 
-// A second at most: a signal handler may have interrupted what the thread waits for. Then it is left where it is.
-bool end_thread() {
-  constexpr std::uint32_t nobody_wakes = 0;
-  constexpr std::uint64_t step_ns = 20'000;
-  constexpr int most_steps = 50'000;
-  if (base::process_id() != process.load(std::memory_order_relaxed)) {
-    return false;
-  }
-  held_off.fetch_add(1, std::memory_order_seq_cst);
-  while (starting.load(std::memory_order_seq_cst)) {
-    base::sleep_while(&nobody_wakes, nobody_wakes, step_ns);
-  }
-  for (int step = 0; step < most_steps && !thread.is_gone(); ++step) {
-    told_to_end.store(1, std::memory_order_relaxed);
-    base::wake_one(&told_to_end);
-    base::sleep_while(&nobody_wakes, nobody_wakes, step_ns);
-  }
-  return true;
-}
-
-// It comes back with the next call that wants it.
-void resume_thread() {
-  constexpr std::uint64_t away_ns = 20'000'000;
-  if (told_to_end.load(std::memory_order_relaxed) != 0) {
-    not_before.store(base::monotonic_ns() + away_ns, std::memory_order_relaxed);
-  }
-  held_off.fetch_sub(1, std::memory_order_seq_cst);
-}
-
-// Whether the program has one thread, and the system counts that one, this, and perhaps the heap's.
-bool is_alone() {
-  constexpr unsigned most = 3;
-  return base::is_only_thread() || base::threads_of_process() <= most;
-}
-
-void enter_sandbox() {
-  // In a sandbox already, it may not ask for more.
-  if (!refused.exchange(true, std::memory_order_relaxed) && !thread.is_over() && is_alone() && end_thread()) {
-    resume_thread();
-  }
-}
-
-void end_for_fork() { ended_for_fork = !thread.is_over() && is_alone() && end_thread(); }
-
-void return_after_fork() {
-  if (ended_for_fork) {
-    resume_thread();
-  }
-}
-
-constexpr base::OtherBackground hooks{end_thread, resume_thread, enter_sandbox};
-
-// Before the heap's, which counts threads at a fork.
-[[gnu::constructor(102)]] void prepare() {
-  process.store(base::process_id(), std::memory_order_relaxed);
-  base::around_every_fork(end_for_fork, return_after_fork, begin_in_child);
-  base::other_background.store(&hooks, std::memory_order_relaxed);
-}
+[[gnu::constructor(102)]] void allow() { work.allow(); }
 
 }  // namespace
 
@@ -261,7 +184,7 @@ void want_give_back() {
   if (!wanted.load(std::memory_order_relaxed)) {
     wanted.store(true, std::memory_order_seq_cst);
   }
-  if (thread.is_over() || ending.load(std::memory_order_seq_cst)) {
+  if (work.is_over() || ending.load(std::memory_order_seq_cst)) {
     start();
   }
 }

@@ -36,13 +36,7 @@ struct AroundFork {
 constinit Mutex around_fork_lock;
 constinit std::array<AroundFork, 8> around_forks{};
 constinit std::size_t around_fork_count = 0;
-struct AroundEveryFork {
-  void (*before)();
-  void (*parent)();
-  void (*child)();
-};
-constinit std::array<AroundEveryFork, 2> around_each{};
-constinit std::size_t around_each_count = 0;
+constinit AroundFork around_each{};
 constinit std::atomic<bool> registered{false};
 constinit bool forked_alone = false;  // read once: the child begins with one thread
 
@@ -50,8 +44,8 @@ constinit bool forked_alone = false;  // read once: the child begins with one th
 // it waits for single streams, and whoever holds a stream may allocate: it comes before all locks of ours. A child does
 // not give it back: fork has set it anew.
 void before_fork() {
-  for (std::size_t i = 0; i < around_each_count; ++i) {
-    around_each[i].before();
+  if (around_each.prepare != nullptr) {
+    around_each.prepare();
   }
   if (is_only_thread()) {
     forked_alone = true;
@@ -77,8 +71,8 @@ void after_fork_in_parent() {
       _IO_list_unlock();
     }
   }
-  for (std::size_t i = 0; i < around_each_count; ++i) {
-    around_each[i].parent();
+  if (around_each.parent != nullptr) {
+    around_each.parent();
   }
 }
 
@@ -93,8 +87,8 @@ void after_fork_in_child() {
   if (!forked_alone) {
     around_fork_lock.unlock();
   }
-  for (std::size_t i = 0; i < around_each_count; ++i) {
-    around_each[i].child();
+  if (around_each.child != nullptr) {
+    around_each.child();
   }
 }
 
@@ -148,7 +142,7 @@ bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*ch
 
 void around_every_fork(void (*before)(), void (*parent)(), void (*child)()) {
   come_before_other_fork_handlers();
-  around_each[around_each_count++] = {before, parent, child};
+  around_each = {before, parent, child, nullptr};
 }
 
 void come_before_other_fork_handlers() {

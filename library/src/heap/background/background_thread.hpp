@@ -16,17 +16,6 @@ namespace blockyard::heap {
 bool do_background_work();
 inline bool tend_background_thread() { return !background.is_running() && do_background_work(); }
 
-/// From here to resume_background_thread() the process has none, and the system counts none of its threads. False, and
-/// nothing is to be resumed: the caller is a vfork child, whose thread it is not. A millisecond at most, or the rest of
-/// its round; async-signal-safe.
-bool end_background_thread();
-/// It comes back a few milliseconds later, where it was needed before.
-void resume_background_thread();
-
-/// The program is about to forbid itself system calls: from now on none starts or reads files, and where the program
-/// has one thread, to which alone the sandbox would apply, the one that runs ends.
-void enter_sandbox();
-
 /// From here on it may be started. Once a process.
 void allow_background_thread();
 

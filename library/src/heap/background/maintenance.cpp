@@ -4,8 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/background_work.hpp"
 #include "base/pages.hpp"
-#include "heap/background/wakeup.hpp"
 #include "heap/front/small_blocks.hpp"
 
 namespace blockyard::heap {
@@ -71,7 +71,7 @@ void Maintenance::forget_later() {
 void Maintenance::look_at_limits(std::uint16_t tick) {
   constexpr std::uint16_t ticks_between = 32;  // half a second
   constexpr unsigned high_pressure = 10;       // percent of the time
-  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between || background.in_sandbox()) {
+  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between || base::BackgroundWork::is_in_sandbox()) {
     return;
   }
   looked_at_ = tick;
@@ -110,7 +110,7 @@ Round Maintenance::run_alone(std::uint64_t budget_ns, bool in_background) {
   const std::uint16_t tick = follow(started);
   look_at_limits(tick);
   // Where addresses are short, free runs must not be cut up by what is made ready: one block may need them all.
-  bool exhausted = allocator_.pages_in_reserve() < reserve_target.pages() && !background.in_sandbox() &&
+  bool exhausted = allocator_.pages_in_reserve() < reserve_target.pages() && !base::BackgroundWork::is_in_sandbox() &&
                    base::address_space_is_limited();
   while (!exhausted && allocator_.pages_in_reserve() < reserve_target.pages() && within_budget()) {
     exhausted = !allocator_.populate_chunk(

@@ -5,12 +5,13 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "base/background_work.hpp"
 #include "base/threads.hpp"
 #include "heap/settings.hpp"
 
 namespace blockyard::heap {
 
-enum class BackgroundPhase : std::uint32_t { running, forbidden, wanted_early, absent, due, starting };
+enum class BackgroundPhase : std::uint32_t { running, forbidden, wanted_early, absent, due };
 
 class Wakeup {
  public:
@@ -34,7 +35,8 @@ class Wakeup {
   }
   /// Likewise, but lets it sleep where there is one: for what can wait until it comes by itself.
   void request() {
-    if (settings.janitor != 0 && !in_sandbox() && !move_on(BackgroundPhase::absent, BackgroundPhase::due)) {
+    if (settings.janitor != 0 && !base::BackgroundWork::is_in_sandbox() &&
+        !move_on(BackgroundPhase::absent, BackgroundPhase::due)) {
       move_on(BackgroundPhase::forbidden, BackgroundPhase::wanted_early);
     }
   }
@@ -52,14 +54,9 @@ class Wakeup {
   }
   void forget_sleep() { asleep_.store(0, std::memory_order_relaxed); }
 
-  /// The program has forbidden itself system calls: none starts or reads files from then on.
-  bool in_sandbox() const { return in_sandbox_.load(std::memory_order_relaxed); }
-  void enter_sandbox() { in_sandbox_.store(true, std::memory_order_relaxed); }
-
  private:
   Atomic<BackgroundPhase> phase_{BackgroundPhase::forbidden};
   Atomic<std::uint32_t> asleep_{0};  // 1 while it sleeps longer than a short pause, and may be woken
-  Atomic<bool> in_sandbox_{false};
 };
 
 inline constinit Wakeup background;

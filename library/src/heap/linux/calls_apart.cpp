@@ -11,33 +11,24 @@
 
 #include <cstdarg>
 
-#include "base/background_thread.hpp"
+#include "base/background_work.hpp"
 #include "blockyard/detail/visibility.h"
-#include "heap/background/background_thread.hpp"
 
 namespace {
 
-class WithoutBackgroundThread {
+class WithoutBackgroundThreads {
  public:
-  WithoutBackgroundThread()
-      : other_(blockyard::base::other_background.load(std::memory_order_relaxed)),
-        other_ended_(other_ != nullptr && other_->end()),
-        ended_(blockyard::heap::end_background_thread()) {}
-  ~WithoutBackgroundThread() {
-    if (other_ended_) {
-      other_->resume();
-    }
+  WithoutBackgroundThreads() = default;
+  ~WithoutBackgroundThreads() {
     if (ended_) {
-      blockyard::heap::resume_background_thread();
+      blockyard::base::BackgroundWork::resume_all();
     }
   }
-  WithoutBackgroundThread(const WithoutBackgroundThread&) = delete;
-  WithoutBackgroundThread& operator=(const WithoutBackgroundThread&) = delete;
+  WithoutBackgroundThreads(const WithoutBackgroundThreads&) = delete;
+  WithoutBackgroundThreads& operator=(const WithoutBackgroundThreads&) = delete;
 
  private:
-  const blockyard::base::OtherBackground* const other_;
-  const bool other_ended_;
-  const bool ended_;
+  const bool ended_ = blockyard::base::BackgroundWork::end_all();
 };
 
 // In a static program there is no next one, and the system's own call has to do.
@@ -51,7 +42,7 @@ long call_next(const char* name, long number, Arguments... arguments) {
 
 #define BY_CALLED_ALONE(name, number, parameters, ...)                              \
   BY_API int name parameters noexcept {                                             \
-    const WithoutBackgroundThread without;                                          \
+    const WithoutBackgroundThreads without;                                         \
     return static_cast<int>(call_next<int parameters>(#name, number, __VA_ARGS__)); \
   }
 
@@ -72,7 +63,7 @@ BY_CALLED_ALONE(capset, SYS_capset, (void* header, const void* data), header, da
 BY_CALLED_ALONE(seteuid, -1, (uid_t user), user)
 BY_CALLED_ALONE(setegid, -1, (gid_t group), group)
 BY_API int initgroups(const char* user, gid_t group) {
-  const WithoutBackgroundThread without;
+  const WithoutBackgroundThreads without;
   return static_cast<int>(call_next<int(const char*, gid_t)>("initgroups", -1, user, group));
 }
 
@@ -85,10 +76,7 @@ BY_API int prctl(int option, ...) noexcept {
   }
   va_end(list);
   if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
-    if (const auto* const other = blockyard::base::other_background.load(std::memory_order_relaxed)) {
-      other->enter_sandbox();
-    }
-    blockyard::heap::enter_sandbox();
+    blockyard::base::BackgroundWork::enter_sandbox();
   }
   return static_cast<int>(
       call_next<int(int, ...)>("prctl", SYS_prctl, option, values[0], values[1], values[2], values[3]));
