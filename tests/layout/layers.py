@@ -144,8 +144,8 @@ def _is_consumer(source: tuple[str, ...]) -> bool:
 
 def cycle_violations(root: Path) -> list[str]:
     """Parts of the heap and its pages that include each other in a cycle. A header and its source are one part, and
-    so is a source without a header that begins with the name of one: heap_check.cpp would be heap's. And folders whose
-    headers do."""
+    so is a source without a header that begins with the name of one: heap_check.cpp would be heap's. And folders
+    that do."""
     source = root / "library" / "src"
     folders = (source / "heap", source / "pages")
     paths = [path for path in files(root) if path.suffix in _CODE and any(path.is_relative_to(one) for one in folders)]
@@ -161,13 +161,11 @@ def cycle_violations(root: Path) -> list[str]:
         targets = {Path(target).with_suffix("").as_posix() for target in _INCLUDE.findall(path.read_text())}
         includes.setdefault(part(path), set()).update(targets & headers)
     result = [f"{' includes '.join(cycle)}: parts include each other in a cycle" for cycle in _cycles(includes)]
-    # Of folders the headers alone: a source may use what is built on it.
     folders_included: dict[str, set[str]] = {}
     for path in paths:
-        if path.suffix in {".h", ".hpp"}:
-            own = path.relative_to(source).parent.as_posix()
-            targets = {Path(target).parent.as_posix() for target in _INCLUDE.findall(path.read_text())}
-            folders_included.setdefault(own, set()).update(targets - {own})
+        own = path.relative_to(source).parent.as_posix()
+        targets = {Path(target).parent.as_posix() for target in _INCLUDE.findall(path.read_text())}
+        folders_included.setdefault(own, set()).update(targets - {own})
     known = set(folders_included)
     folders_included = {own: targets & known for own, targets in folders_included.items()}
     return result + [

@@ -43,7 +43,11 @@ def test_no_parts_of_the_heap_include_each_other_in_a_cycle() -> None:
             {"one/a.hpp": "two/b.hpp", "two/b.hpp": "", "two/c.hpp": "one/d.hpp", "one/d.hpp": ""},
             "heap/one includes heap/two includes heap/one: folders include each other in a cycle",
         ),
-        ({"one/a.hpp": "two/b.hpp", "two/b.hpp": "", "two/b.cpp": "one/d.hpp", "one/d.hpp": ""}, None),
+        (
+            {"one/a.hpp": "two/b.hpp", "two/b.hpp": "", "two/c.cpp": "one/d.hpp", "one/d.hpp": ""},
+            "heap/one includes heap/two includes heap/one: folders include each other in a cycle",
+        ),
+        ({"one/a.hpp": "two/b.hpp", "two/b.hpp": "", "two/b.cpp": "three/d.hpp", "three/d.hpp": ""}, None),
     ],
 )
 def test_a_planted_cycle_is_found(tmp_path: Path, planted: dict[str, str], cycle: str | None) -> None:

@@ -107,7 +107,7 @@ TEST(Misuse, a_leak_mode_that_is_none_is_said_once_and_none_is_on) {
     const Outcome outcome = run("leave_a_temp_job_block", std::string("BLOCKYARD_LEAKS=") + mode);
     EXPECT_EQ(outcome.status, 0) << outcome.said;
     EXPECT_EQ(outcome.said,
-              std::string("blockyard: BLOCKYARD_LEAKS=") + mode + " is not 0, 1 or 2; leak detection stays off\n");
+              std::string("blockyard: BLOCKYARD_LEAKS=") + mode + " is not a number from 0 to 2; the default stays\n");
   }
 }
 TEST(Misuse, correct_use_passes_with_checks) {

@@ -35,8 +35,8 @@ class BackgroundWork {
   Start start(bool (*prepare)(), std::initializer_list<const void*> variables);
   bool is_over() const { return thread_.is_over(); }
   bool is_told_to_end() const { return told_to_end_.load(std::memory_order_relaxed) != 0; }
-  /// The thread itself: sleeps until it is told to end.
-  void sleep(std::uint64_t at_most_ns) { sleep_while(&told_to_end_, 0, at_most_ns); }
+  /// The thread itself: waits until it is told to end.
+  void wait_for_end(std::uint64_t at_most_ns) { sleep_while(&told_to_end_, 0, at_most_ns); }
 
   /// From here to resume_all() the process has no background thread, and the system counts none. False, and nothing is
   /// to be resumed: the caller is a vfork child, whose threads they are not. A millisecond at most, or the rest of what

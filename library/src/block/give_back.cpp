@@ -118,7 +118,7 @@ bool look() {
 void run() {
   constexpr int idle_periods = 2;
   for (int idle = 0;;) {
-    work.sleep(period_ns);
+    work.wait_for_end(period_ns);
     if (work.is_told_to_end()) {
       return;
     }

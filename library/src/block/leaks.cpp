@@ -1,8 +1,8 @@
-// The leak report: types and sizes of static blocks that are live.
+// The leak report: types and sizes of static blocks that are live, and the pools with a name.
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #include "base/process.hpp"
@@ -15,6 +15,7 @@ namespace blockyard::block {
 namespace {
 
 constinit std::atomic<TypeRecord*> types{nullptr};
+constinit Pool* named = nullptr;         // pools with a name; guarded by `records_lock`
 constinit std::atomic<int> at_exit{-1};  // -1: as the environment says
 constinit std::atomic<int> reporter{0};  // the process that may report; a forked child is another
 
@@ -99,18 +100,43 @@ __attribute__((destructor)) void report_at_exit() {
 }  // namespace
 
 int leaks_wanted() {
-  const char* const asked = std::getenv("BLOCKYARD_LEAKS");
-  if (asked == nullptr || *asked == '\0') {
-    return 0;
+  static const int wanted = [] {
+    std::uint64_t mode = 0;
+    base::read_number("BLOCKYARD_LEAKS", 0, 2, &mode);
+    return static_cast<int>(mode);
+  }();
+  return wanted;
+}
+
+void pool_set_name(Pool* pool, const char* name) {
+  const std::lock_guard lock(records_lock);
+  Pool** link = &named;
+  while (*link != nullptr && *link != pool) {
+    link = &(*link)->next_named;
   }
-  if (asked[0] >= '0' && asked[0] <= '2' && asked[1] == '\0') {
-    return asked[0] - '0';
+  if (name == nullptr && *link == pool) {
+    *link = pool->next_named;
+  } else if (name != nullptr && *link == nullptr) {
+    *link = pool;
+    pool->next_named = nullptr;
   }
-  static constinit std::atomic<bool> said{false};
-  if (!said.exchange(true, std::memory_order_relaxed)) {
-    base::say("blockyard: BLOCKYARD_LEAKS=%.48s is not 0, 1 or 2; leak detection stays off\n", asked);
+  pool->name = name;
+}
+
+void report_named_pools(int descriptor) {
+  const std::lock_guard lock(records_lock);
+  for (const Pool* pool = named; pool != nullptr; pool = pool->next_named) {
+    // By the table, not by the pool's lists, which its owner may change meanwhile.
+    std::size_t live = 0;
+    window_each_slab([&](Index index) {
+      live += slab(index).pool.load(std::memory_order_acquire) == pool ? slab_live(slab(index)) : 0;
+    });
+    live -= std::min(live, waiting_blocks(pool));
+    if (live != 0) {
+      base::say_to(descriptor, "blockyard: pool %s holds %zu %s of %zu bytes (%zu bytes)\n", pool->name, live,
+                   live == 1 ? "block" : "blocks", std::size_t{pool->stride}, live * pool->stride);
+    }
   }
-  return 0;
 }
 
 extern "C" void by_block_record_type(TypeRecord* record) noexcept {

@@ -11,12 +11,39 @@
 #include <new>
 
 #include "base/index_list.hpp"
-#include "base/say.hpp"
 #include "block/give_back.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard::block {
+
+// Freed blocks that their slabs count as live.
+std::size_t waiting_blocks(const Pool* pool) {
+  const std::size_t used = current_slab(pool) == &pool->chain_slab ? std::size_t{pool->chain_slab.excess} : 0;
+  return pool->chained_blocks - used + watch_waiting(pool);
+}
+
+void count_chained(Pool* pool, std::size_t gone) {
+  if (pool->thread != nullptr) {
+    static_chain_used(pool->slot, gone);
+  } else {
+    pool->chained_blocks -= gone;
+  }
+}
+
+void end_chain_slab(Pool* pool) {
+  pool->chain_slab.free = nullptr;
+  pool->chain_slab.bump = pool->chain_slab.end = nullptr;
+  pool->chain_slab.excess = 0;
+  pool->chain_rest = 0;
+  pool->magazine = nullptr;
+}
+
+void leave_chain_slab(Pool* pool) {
+  set_current_slab(pool, pool->held != nullptr ? pool->held : &by_block_no_slab);
+  pool->held = nullptr;
+}
+
 namespace {
 
 // A page is at most 4 MiB: larger ones are wholly free less often and make nothing faster.
@@ -31,14 +58,7 @@ constexpr std::size_t huge_from_bytes = std::size_t{1} << 20;  // not before, ev
 constexpr std::size_t most_magazine_blocks = 32;
 constexpr std::size_t magazine_bytes = std::size_t{8} << 10;
 
-// Freed blocks that their slabs count as live.
-std::size_t waiting_blocks(const Pool* pool) {
-  const std::size_t used = current_slab(pool) == &pool->chain_slab ? std::size_t{pool->chain_slab.excess} : 0;
-  return pool->chained_blocks - used + watch_waiting(pool);
-}
-
 constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `records_lock`
-constinit Pool* named = nullptr;  // pools with a name; likewise
 
 std::size_t page_bytes(Index page) { return granule_bytes << granule(page).order; }
 Index page_end(Index page) { return page + (Index{1} << granule(page).order); }
@@ -219,6 +239,89 @@ void make_current(Pool* pool, BlockSlab* record) {
   set_current_slab(pool, record);
 }
 
+struct Run {
+  std::size_t blocks;
+  std::uint32_t next;  ///< what the last of them links to
+};
+
+// How many blocks of a chain are adjacent in memory from `first` on, which `link` names; at most `longest`. It reads a
+// block only once it knows that the block is of the chain, since others may be another thread's. It prefetches the next
+// page of 4 KiB, where the processor's own prefetching stops.
+Run run_from(const std::byte* first, std::uint32_t link, const Pool* pool, std::size_t longest) {
+  constexpr std::size_t page = 4096;
+  const std::size_t stride = pool->stride;
+  const auto step = static_cast<std::uint32_t>(stride >> near_shift_of(stride));
+  const auto goes_on = [&](std::size_t i) { return chain_link(first + i * stride, 0) == link + (i + 1) * step; };
+  std::size_t last = 0;  // counted from `first`
+  while (last + 4 < longest && goes_on(last) && goes_on(last + 1) && goes_on(last + 2) && goes_on(last + 3)) {
+    last += 4;
+    __builtin_prefetch(first + last * stride + page);
+  }
+  while (last + 1 < longest && goes_on(last)) {
+    ++last;
+  }
+  return {last + 1, chain_link(first + last * stride, 0)};
+}
+
+// Hands a chain's next blocks to the fast path. Mostly they are adjacent, as they were cut; then they are cut again,
+// which waits for no link. The limits make it O(1).
+void fill_chain_slab(Pool* pool) {
+  constexpr std::size_t worth_cutting = 16;
+  constexpr std::size_t longest_list = 64;
+  // They are still in the first-level cache when they are handed out.
+  constexpr std::size_t run_bytes = std::size_t{16} << 10;
+  const std::size_t stride = pool->stride;
+  const unsigned shift = near_shift_of(stride);
+  BlockSlab& chain_slab = pool->chain_slab;
+  std::byte* const first = static_cast<std::byte*>(near_target(pool->chain_rest, shift));
+  const Run run = run_from(first, pool->chain_rest, pool, std::max(run_bytes / stride, worth_cutting));
+  std::uint32_t next = run.next;
+  if (run.blocks >= worth_cutting) {
+    chain_slab.bump = first;
+    chain_slab.end = first + run.blocks * stride;
+  } else {
+    // Scattered: a free list.
+    void* last = first;
+    next = chain_link(first, 0);
+    for (std::size_t count = 1; next != 0 && count < longest_list; ++count) {
+      void* const following = near_target(next, shift);
+      set_link(last, following);
+      last = following;
+      next = chain_link(last, 0);
+    }
+    set_link(last, nullptr);
+    chain_slab.free = first;
+  }
+  pool->chain_rest = next;
+}
+
+bool take_magazine(Pool* pool) {
+  pool->chain_slab.free = pool->magazine != nullptr ? pool->magazine : static_magazine_take(pool->slot);
+  pool->magazine = nullptr;
+  return pool->chain_slab.free != nullptr;
+}
+
+bool take_chain(Pool* pool) {
+  void* first = nullptr;
+  if (pool->thread != nullptr) {
+    if (take_magazine(pool)) {
+      set_current_slab(pool, &pool->chain_slab);
+      return true;
+    }
+    first = static_chain_take(pool->slot);
+  } else if (pool->chain != nullptr) {
+    first = pool->chain;
+    pool->chain = next_chain(first, pool->stride);
+  }
+  if (first == nullptr) {
+    return false;
+  }
+  pool->chain_rest = near_link(first, near_shift_of(pool->stride));
+  fill_chain_slab(pool);
+  set_current_slab(pool, &pool->chain_slab);
+  return true;
+}
+
 // The current slab had no block left. True if there is one now.
 bool current_refilled(Pool* pool) {
   BlockSlab* const record = current_slab(pool);
@@ -395,37 +498,6 @@ void pool_destroy(Pool* pool) {
   const std::lock_guard lock(records_lock);
   pool->next_free = store;
   store = pool;
-}
-
-void pool_set_name(Pool* pool, const char* name) {
-  const std::lock_guard lock(records_lock);
-  Pool** link = &named;
-  while (*link != nullptr && *link != pool) {
-    link = &(*link)->next_named;
-  }
-  if (name == nullptr && *link == pool) {
-    *link = pool->next_named;
-  } else if (name != nullptr && *link == nullptr) {
-    *link = pool;
-    pool->next_named = nullptr;
-  }
-  pool->name = name;
-}
-
-void report_named_pools(int descriptor) {
-  const std::lock_guard lock(records_lock);
-  for (const Pool* pool = named; pool != nullptr; pool = pool->next_named) {
-    // By the table, not by the pool's lists, which its owner may change meanwhile.
-    std::size_t live = 0;
-    window_each_slab([&](Index index) {
-      live += slab(index).pool.load(std::memory_order_acquire) == pool ? slab_live(slab(index)) : 0;
-    });
-    live -= std::min(live, waiting_blocks(pool));
-    if (live != 0) {
-      base::say_to(descriptor, "blockyard: pool %s holds %zu %s of %zu bytes (%zu bytes)\n", pool->name, live,
-                   live == 1 ? "block" : "blocks", std::size_t{pool->stride}, live * pool->stride);
-    }
-  }
 }
 
 void* pool_allocate_slow(Pool* pool) {

@@ -118,22 +118,16 @@ void* static_magazine_take(std::uint32_t slot);
 /// Moves pages of ended threads to this static pool. Whether there were any (static_pools.cpp).
 bool static_adopt(Pool* pool);
 
-// --- between pool.cpp and chains.cpp ---
+// --- what pool.cpp shares with chains.cpp and leaks.cpp ---
+
+/// Freed blocks that their slabs count as live.
+std::size_t waiting_blocks(const Pool* pool);
 
 /// Counts blocks of chains as handed out or freed.
 void count_chained(Pool* pool, std::size_t gone);
 
-/// Hands the next blocks of the chain in use to the fast path. O(1).
-void fill_chain_slab(Pool* pool);
-
-/// Takes the newest chain into use. False when there is none.
-bool take_chain(Pool* pool);
-
 /// From now on no chain is in use.
 void end_chain_slab(Pool* pool);
-
-/// Has `chain_slab` serve a magazine, the pool's own or one that another thread handed on. False when there is none.
-bool take_magazine(Pool* pool);
 
 /// `chain_slab` is current no more: the slab that was before it is, if there was one.
 void leave_chain_slab(Pool* pool);

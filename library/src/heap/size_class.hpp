@@ -117,4 +117,15 @@ constexpr std::uint32_t next_slices(unsigned index, std::uint32_t held) {
 static_assert(next_slices(class_count - 1, 3) * slice_bytes / class_bytes(class_count - 1) == 8);
 static_assert(next_slices(class_count - 1, 0) * slice_bytes / class_bytes(class_count - 1) >= 2);
 
+/// Cached blocks of a class whose blocks go from thread to thread: at most 60 and at most 16 KiB, so that eight classes
+/// of large blocks do not hold megabytes.
+inline constexpr std::uint32_t most_cached = 60;
+constexpr std::uint32_t cache_capacity(unsigned index) {
+  return std::min(static_cast<std::uint32_t>(slice_bytes) / class_bytes(index), most_cached);
+}
+
+/// Classes whose blocks threads hand to one another by way of the depot: up to 2 KiB. Of longer ones a thread holds too
+/// few for a magazine.
+inline constexpr unsigned depot_classes = class_of(2048) + 1;
+
 }  // namespace blockyard::heap

@@ -11,6 +11,7 @@
 #include "heap/api/slow_calls.hpp"
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
+#include "heap/background/maintenance.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"
 #include "heap/pages/page_allocator.hpp"

@@ -2,14 +2,10 @@
 // looks for misuse, whose calls all come this way. Who finds more kinds of misuse is told of here, and nowhere else.
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 
 #include "heap/api/start.hpp"
-#include "heap/background/maintenance.hpp"
-#include "heap/front/thread_heap.hpp"
 #include "heap/guard/guard.hpp"
-#include "pages/injected_failure.hpp"
 
 namespace blockyard::heap {
 
@@ -45,22 +41,5 @@ struct SlowCalls {
     return has_guarded_blocks() ? guard::reallocate(block, size) : Plain::reallocate(block, size);
   }
 };
-
-/// Null, and errno says so.
-[[gnu::noinline, gnu::cold]] inline void* exhausted() {
-  errno = ENOMEM;
-  return nullptr;
-}
-
-/// Tries again once the calling thread's heap keeps nothing of what was freed; else exhausted().
-template <class Attempt>
-[[gnu::noinline, gnu::cold]] void* at_limit(ThreadHeap* heap, Attempt&& attempt) {
-  if (failures_are_final || heap == &empty_heap) {
-    return exhausted();
-  }
-  maintenance.give_back_kept(heap);
-  void* const block = attempt();
-  return block != nullptr ? block : exhausted();
-}
 
 }  // namespace blockyard::heap

@@ -7,7 +7,7 @@
 // do, it ends for a while. While it is not there, the program's threads give memory back themselves, a chunk at a time.
 #pragma once
 
-#include "heap/background/wakeup.hpp"
+#include "heap/pages/wakeup.hpp"
 
 namespace blockyard::heap {
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +17,7 @@
 #include "heap/front/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
 #include "heap/transfer/depot.hpp"
+#include "pages/injected_failure.hpp"
 
 namespace blockyard::heap {
 
@@ -114,5 +116,22 @@ class Maintenance {
 };
 
 extern Maintenance maintenance;
+
+/// Null, and errno says so.
+[[gnu::noinline, gnu::cold]] inline void* exhausted() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+/// Tries again once the calling thread's heap keeps nothing of what was freed; else exhausted().
+template <class Attempt>
+[[gnu::noinline, gnu::cold]] void* at_limit(ThreadHeap* heap, Attempt&& attempt) {
+  if (failures_are_final || heap == &empty_heap) {
+    return exhausted();
+  }
+  maintenance.give_back_kept(heap);
+  void* const block = attempt();
+  return block != nullptr ? block : exhausted();
+}
 
 }  // namespace blockyard::heap

@@ -18,13 +18,6 @@
 
 namespace blockyard::heap {
 
-/// Cached blocks of a class whose blocks go from thread to thread: at most 60 and at most 16 KiB, so that eight classes
-/// of large blocks do not hold megabytes.
-inline constexpr std::uint32_t most_cached = 60;
-constexpr std::uint32_t cache_capacity(unsigned index) {
-  return std::min(static_cast<std::uint32_t>(slice_bytes) / class_bytes(index), most_cached);
-}
-
 /// Cached blocks of a class as long as the thread has handed none of it over to another. More would lie on more cache
 /// lines, and only between threads does it save more than that costs.
 inline constexpr std::uint32_t most_in_bin = 12;
@@ -40,10 +33,6 @@ constexpr std::uint32_t capacity_in_turn(unsigned index) {
 /// So many frees in a row that find the cache full come of such turns. Where mallocs and frees come in no order, one in
 /// a hundred of such rows is as long.
 inline constexpr std::uint32_t least_turn = 64;
-
-/// Classes whose blocks threads hand to one another by way of the depot: up to 2 KiB. Of longer ones a thread holds too
-/// few for a magazine.
-inline constexpr unsigned depot_classes = class_of(2048) + 1;
 
 /// Where the extended cache of class `index` begins among those of a heap, in blocks; of depot_classes: where they end.
 constexpr std::uint32_t extended_begin(unsigned index) {

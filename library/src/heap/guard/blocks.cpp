@@ -18,8 +18,8 @@
 #include "checks/report.hpp"
 #include "checks/sampler.hpp"
 #include "checks/watched.hpp"
-#include "heap/api/slow_calls.hpp"
 #include "heap/background/background_thread.hpp"
+#include "heap/background/maintenance.hpp"
 #include "heap/front/heap_table.hpp"
 #include "heap/front/large_blocks.hpp"
 #include "heap/front/small_blocks.hpp"
@@ -41,10 +41,10 @@ constinit std::atomic<std::uint32_t> guarded_blocks{0};
 // A block in quarantine, or none: of whole pages where the class is one of the two that small blocks do not have.
 constexpr unsigned untouchable_run = class_count;
 constexpr unsigned filled_run = class_count + 1;
-class Place {
+class WaitingBlock {
  public:
-  Place() = default;
-  Place(const void* begin, unsigned size_class)
+  WaitingBlock() = default;
+  WaitingBlock(const void* begin, unsigned size_class)
       : word_(reinterpret_cast<std::uintptr_t>(begin) << class_bits | size_class) {}
   bool is_empty() const { return word_ == 0; }
   unsigned size_class() const { return static_cast<unsigned>(word_ & ((1u << class_bits) - 1)); }
@@ -57,23 +57,23 @@ class Place {
 };
 
 // The blocks that a thread freed last.
-struct Quarantine {
+struct ThreadQuarantine {
   // More of them would be found cold when they leave, fewer would miss more.
   static constexpr unsigned largest_small = class_of(2048);
 
-  Place exchange(const Place& newest) {
+  WaitingBlock exchange(const WaitingBlock& newest) {
     return newest.size_class() <= largest_small ? small.exchange(newest) : larger.exchange(newest);
   }
 
-  checks::LastOnes<Place, 64> small;
-  checks::LastOnes<Place, 8> larger;
+  checks::LastOnes<WaitingBlock, 64> small;
+  checks::LastOnes<WaitingBlock, 8> larger;
   // Of a checked build, in place of both.
   static constexpr std::size_t most_blocks = 1024;
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  checks::Quarantine<Place> all;
+  checks::Quarantine<WaitingBlock> all;
   std::size_t bytes = 0;
 };
-static_assert(sizeof(Quarantine) <= page_bytes);
+static_assert(sizeof(ThreadQuarantine) <= page_bytes);
 
 // What a checked build knows of a block, in a flat table over the region for each 16 bytes, where blocks may begin;
 // memory is used only where they do. It stays after the free, until another block begins there: a second free finds
@@ -143,26 +143,26 @@ struct Found {
 }
 
 template <std::uint32_t most>
-void check(const checks::LastOnes<Place, most>& last) {
-  for (const Place& place : last.waiting) {
+void check(const checks::LastOnes<WaitingBlock, most>& last) {
+  for (const WaitingBlock& place : last.waiting) {
     if (!place.is_empty() && !is_untouched(place.block())) {
       report_touched(place.begin());
     }
   }
 }
 
-[[gnu::noinline]] Quarantine* make_quarantine(ThreadHeap* heap) {
-  void* const room = take_run(sizeof(Quarantine), page_bytes, nullptr, nullptr);
+[[gnu::noinline]] ThreadQuarantine* make_quarantine(ThreadHeap* heap) {
+  void* const room = take_run(sizeof(ThreadQuarantine), page_bytes, nullptr, nullptr);
   if (room != nullptr) {
-    heap->quarantine = new (room) Quarantine;
+    heap->quarantine = new (room) ThreadQuarantine;
     region.pages[region.page_of(room)].flags |= page_cached;  // no program may free it
   }
-  return static_cast<Quarantine*>(heap->quarantine);
+  return static_cast<ThreadQuarantine*>(heap->quarantine);
 }
 
 // Null: the thread has no heap, or there is no memory.
-[[gnu::always_inline]] inline Quarantine* quarantine_of(ThreadHeap* heap) {
-  auto* const waiting = static_cast<Quarantine*>(heap->quarantine);
+[[gnu::always_inline]] inline ThreadQuarantine* quarantine_of(ThreadHeap* heap) {
+  auto* const waiting = static_cast<ThreadQuarantine*>(heap->quarantine);
   return waiting != nullptr || heap == &empty_heap ? waiting : make_quarantine(heap);
 }
 
@@ -223,7 +223,7 @@ Run sound_run(const char* doing, const void* pointer) {
 
 // Takes it out of quarantine; false where the system refuses to make its pages accessible, as it may when the process
 // has as many mappings as it can.
-bool release_run(const Place& place) {
+bool release_run(const WaitingBlock& place) {
   const Run run = Run::around(place.begin());
   if (run.is_guarded()) {
     if (access_fails() || !base::commit_pages(run.plain(), run_bytes(run.plain()))) {
@@ -241,7 +241,7 @@ bool release_run(const Place& place) {
   return true;
 }
 
-bool release(const Place& place) {
+bool release(const WaitingBlock& place) {
   if (thorough && place.size_class() >= class_count) {
     return release_run(place);
   }
@@ -253,19 +253,19 @@ bool release(const Place& place) {
   return true;
 }
 
-std::size_t bytes_of(const Place& place) {
+std::size_t bytes_of(const WaitingBlock& place) {
   return place.size_class() < class_count ? class_bytes(place.size_class()) : Run::around(place.begin()).size();
 }
 
 // A block that can't leave waits on, as the newest.
-void put_into_all(Quarantine* waiting, const Place& newest) {
+void put_into_all(ThreadQuarantine* waiting, const WaitingBlock& newest) {
   if (waiting == nullptr || !waiting->all.push(newest)) {
     release(newest);
     return;
   }
   waiting->bytes += bytes_of(newest);
-  while (waiting->all.count() > Quarantine::most_blocks || waiting->bytes > Quarantine::most_bytes) {
-    const Place oldest = waiting->all.pop();
+  while (waiting->all.count() > ThreadQuarantine::most_blocks || waiting->bytes > ThreadQuarantine::most_bytes) {
+    const WaitingBlock oldest = waiting->all.pop();
     const std::size_t bytes = bytes_of(oldest);
     if (!release(oldest)) {
       waiting->all.push(oldest);
@@ -275,16 +275,16 @@ void put_into_all(Quarantine* waiting, const Place& newest) {
   }
 }
 
-[[gnu::always_inline]] inline void put_into_quarantine(const Place& newest) {
+[[gnu::always_inline]] inline void put_into_quarantine(const WaitingBlock& newest) {
   if (thorough && heap_behind_guard == &empty_heap && !HeapTable::thread_has_left()) {
     process_heaps.enter_thread();  // it had none, as long as all its blocks were of whole pages
   }
-  Quarantine* const waiting = quarantine_of(heap_behind_guard);
+  ThreadQuarantine* const waiting = quarantine_of(heap_behind_guard);
   if (thorough) {
     put_into_all(waiting, newest);
     return;
   }
-  const Place oldest = waiting != nullptr ? waiting->exchange(newest) : newest;
+  const WaitingBlock oldest = waiting != nullptr ? waiting->exchange(newest) : newest;
   if (!oldest.is_empty()) [[likely]] {
     release(oldest);
   }
@@ -475,7 +475,7 @@ void start_reports() {
 }
 
 void check_quarantine() {
-  if (auto* const waiting = static_cast<Quarantine*>(heap_behind_guard->quarantine); waiting != nullptr) {
+  if (auto* const waiting = static_cast<ThreadQuarantine*>(heap_behind_guard->quarantine); waiting != nullptr) {
     check(waiting->small);
     check(waiting->larger);
     while (waiting->all.count() != 0 && release(waiting->all.pop())) {

@@ -2,7 +2,7 @@
 
 #include "base/bound.hpp"
 #include "base/pages.hpp"
-#include "heap/background/wakeup.hpp"
+#include "heap/pages/wakeup.hpp"
 #include "pages/injected_failure.hpp"
 
 namespace blockyard::heap {
@@ -102,12 +102,8 @@ void PageAllocator::uncut_ready_slabs(bool all) {
 }
 
 // Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call.
-std::uint32_t PageAllocator::take_slab(std::uint32_t slices) {
+std::uint32_t PageAllocator::take_slab_of_pages(std::uint32_t slices) {
   const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
-  if (const std::uint32_t slice = ready_slabs.take(slices); slice != 0) {
-    slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
-    return slice;
-  }
   const PageRun run = take(length, pages_per_slice, Prefer::ready, PageState::used_slab);
   if (run.length == 0) {
     return 0;

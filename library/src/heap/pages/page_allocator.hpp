@@ -94,7 +94,14 @@ class PageAllocator {
 
   /// First slice of so many populated, aligned slices; 0 when memory is exhausted. Lock-free while such slabs stand
   /// ready.
-  std::uint32_t take_slab(std::uint32_t slices);
+  std::uint32_t take_slab(std::uint32_t slices) {
+    const std::uint32_t slice = ready_slabs.take(slices);
+    if (slice == 0) {
+      return take_slab_of_pages(slices);
+    }
+    slab_pages_taken_.fetch_add(slices * pages_per_slice, std::memory_order_relaxed);
+    return slice;
+  }
   /// Likewise, of pages that nobody populated: who touches one waits for it. 0 also where none are left to populate.
   std::uint32_t take_bare_slab(std::uint32_t slices);
   void give_slab(std::uint32_t slice, std::uint32_t slices, bool populated);
@@ -162,6 +169,7 @@ class PageAllocator {
       false};  ///< held by who does the background thread's work, and by who must not be disturbed by it
 
  private:
+  std::uint32_t take_slab_of_pages(std::uint32_t slices);
   PageRun take(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
   PageRun take_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
   template <class Attempt>

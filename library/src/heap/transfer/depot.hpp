@@ -20,7 +20,7 @@
 
 #include "base/atomic.hpp"
 #include "base/bound.hpp"
-#include "heap/front/thread_heap.hpp"
+#include "heap/size_class.hpp"
 #include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
