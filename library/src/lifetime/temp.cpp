@@ -272,10 +272,6 @@ void close_gaps(ThreadState* state) {
   outside.cut(kept);
 }
 
-}  // namespace
-
-namespace {
-
 // Enters a block that did not fit; its table has room.
 inline void* enter_outside(ThreadState* state, const TempRegion& region, void* block, std::size_t bytes,
                            std::size_t alignment) {
