@@ -95,7 +95,7 @@ bool BackgroundWork::is_in_sandbox() { return in_sandbox.load(std::memory_order_
 unsigned BackgroundWork::count_running() {
   unsigned running = 0;
   for (BackgroundWork* work = first; work != nullptr; work = work->next_) {
-    running += work->thread_.is_gone() ? 0 : 1;
+    running += work->thread_.is_gone() ? 0U : 1U;
   }
   return running;
 }
