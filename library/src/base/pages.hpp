@@ -29,7 +29,7 @@ void* find_free_space(std::size_t bytes, std::size_t alignment);
 
 /// As reserve_pages, at exactly this page. False, with nothing changed, when something else is mapped there, or when
 /// the limits of the process do not allow it. One to two system calls.
-bool reserve_pages_at(void* place, std::size_t bytes);
+bool reserve_pages_at(void* address, std::size_t bytes);
 
 /// Whether RLIMIT_AS or RLIMIT_DATA limits the address space of the process now. Two system calls.
 bool address_space_is_limited();

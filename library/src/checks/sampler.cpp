@@ -132,8 +132,8 @@ bool draw_sample() {
   }
   const bool begins = chance == 0;
   if (begins) {
-    const auto place = reinterpret_cast<std::uintptr_t>(&chance) ^ base::monotonic_ns();
-    chance = static_cast<std::uint32_t>(place ^ place >> 32) | 1;
+    const auto seed = reinterpret_cast<std::uintptr_t>(&chance) ^ base::monotonic_ns();
+    chance = static_cast<std::uint32_t>(seed ^ seed >> 32) | 1;
   }
   // With the square of the samples so far, so that the first 64 are among 5,000 blocks.
   constexpr std::uint32_t all_sampled = 16;
@@ -151,8 +151,8 @@ void* allocate_sampled(std::size_t size, std::size_t alignment) {
   base::Atomic<std::uint32_t>& next = is_large ? next_large_slot : next_slot;
   constexpr std::uint32_t tries = 4;
   for (std::uint32_t turn = 0; turn < tries; ++turn) {
-    const std::uint32_t its = next.fetch_add(1, std::memory_order_relaxed);
-    const std::size_t index = is_large ? small_samples + its % large_samples : its % small_samples;
+    const std::uint32_t number = next.fetch_add(1, std::memory_order_relaxed);
+    const std::size_t index = is_large ? small_samples + number % large_samples : number % small_samples;
     Slot& slot = slots[index];
     int seen = slot.state.load(std::memory_order_relaxed);
     if ((seen != unused && seen != freed) ||

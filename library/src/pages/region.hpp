@@ -116,22 +116,22 @@ struct Region {
 inline std::uint32_t slice_of_page(std::uint32_t page) { return static_cast<std::uint32_t>(page / pages_per_slice); }
 inline std::uint32_t page_of_slice(std::uint32_t slice) { return static_cast<std::uint32_t>(slice * pages_per_slice); }
 
-/// Brings the page of `place` in and changes nothing. It does not race with threads that read or write there, but is
+/// Brings the page of `address` in and changes nothing. It does not race with threads that read or write there, but is
 /// hidden from ThreadSanitizer, which takes it for a write (by_heap_check() reads tags while the background thread
 /// populates).
-[[gnu::no_sanitize_thread]] inline void touch_without_change(void* place) {
-  __atomic_fetch_or(static_cast<unsigned char*>(place), static_cast<unsigned char>(0), __ATOMIC_RELAXED);
+[[gnu::no_sanitize_thread]] inline void touch_without_change(void* address) {
+  __atomic_fetch_or(static_cast<unsigned char*>(address), static_cast<unsigned char>(0), __ATOMIC_RELAXED);
 }
 
-/// Prefetches the line of `place`, which is about to be written, as its only owner: of __builtin_prefetch(place, 1) the
+/// Prefetches the line of `address`, which is about to be written, as its only owner: of __builtin_prefetch(address, 1) the
 /// compiler makes an ordinary prefetch without flags that name a newer processor, and the write waits once more until
 /// the other cores have given the line up. A hint: any address is right, nothing is read or changed.
-[[gnu::always_inline]] inline void prefetch_to_write(const void* place) {
+[[gnu::always_inline]] inline void prefetch_to_write(const void* address) {
 #if defined(__x86_64__)
   // PREFETCHW: AMD's processors all have it, Intel's since Broadwell; on older ones of 64 bits it does nothing.
-  __asm__ volatile("prefetchw %0" : : "m"(*static_cast<const char*>(place)));
+  __asm__ volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
 #else
-  __builtin_prefetch(place, 1);
+  __builtin_prefetch(address, 1);
 #endif
 }
 

@@ -90,8 +90,8 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
     const std::uintptr_t here = thread_pointer();
     std::size_t reach = 0;
     const auto cover = [&](const void* variable) {
-      const auto place = reinterpret_cast<std::uintptr_t>(variable);
-      reach = std::max<std::size_t>(reach, place > here ? place - here : here - place);
+      const auto address = reinterpret_cast<std::uintptr_t>(variable);
+      reach = std::max<std::size_t>(reach, address > here ? address - here : here - address);
     };
     cover(&errno);
     std::for_each(variables.begin(), variables.end(), cover);

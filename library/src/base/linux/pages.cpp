@@ -23,19 +23,19 @@ namespace {
 
 // What the heap's first use calls goes straight to the kernel: a program may have the C library's functions replaced by
 // some that allocate. A sanitizer's are called.
-void* map(void* place, std::size_t bytes, int protection) {
+void* map(void* address, std::size_t bytes, int protection) {
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 #if BLOCKYARD_SANITIZED
-  return mmap(place, bytes, protection, flags, -1, 0);
+  return mmap(address, bytes, protection, flags, -1, 0);
 #else
-  return reinterpret_cast<void*>(syscall(SYS_mmap, place, bytes, protection, flags, -1, 0));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, -1, 0));
 #endif
 }
-void unmap(void* place, std::size_t bytes) {
+void unmap(void* address, std::size_t bytes) {
 #if BLOCKYARD_SANITIZED
-  munmap(place, bytes);
+  munmap(address, bytes);
 #else
-  syscall(SYS_munmap, place, bytes);
+  syscall(SYS_munmap, address, bytes);
 #endif
 }
 
@@ -144,15 +144,15 @@ void* find_free_space(std::size_t bytes, std::size_t alignment) {
   return reinterpret_cast<void*>(begin);
 }
 
-// A hint, no MAP_FIXED_NOREPLACE: Linux takes a hint whose place is free, also before 4.17. ThreadSanitizer replaces an
+// A hint, no MAP_FIXED_NOREPLACE: Linux takes a hint whose address is free, also before 4.17. ThreadSanitizer replaces an
 // address that it does not know by 0, where the flag would map page 0.
-bool reserve_pages_at(void* place, std::size_t bytes) {
+bool reserve_pages_at(void* address, std::size_t bytes) {
   const KeptErrno kept;
-  void* const mapped = map(place, bytes, PROT_READ | PROT_WRITE);
-  if (mapped != MAP_FAILED && mapped != place) {
+  void* const mapped = map(address, bytes, PROT_READ | PROT_WRITE);
+  if (mapped != MAP_FAILED && mapped != address) {
     unmap(mapped, bytes);
   }
-  return mapped == place;
+  return mapped == address;
 }
 
 bool address_space_is_limited() {
@@ -197,8 +197,8 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes) {
   for (std::size_t done = 0; done < bytes; done += bytes_a_call) {
     unsigned char in_memory[bytes_a_call / 4096];  // pages have at least 4 KiB
     const std::size_t part = align_up(std::min(bytes - done, bytes_a_call), page_bytes);
-    void* const place = static_cast<char*>(const_cast<void*>(pages)) + done;  // mincore reads nothing there
-    if (mincore(place, part, in_memory) != 0) {
+    void* const address = static_cast<char*>(const_cast<void*>(pages)) + done;  // mincore reads nothing there
+    if (mincore(address, part, in_memory) != 0) {
       break;
     }
     resident += static_cast<std::size_t>(
