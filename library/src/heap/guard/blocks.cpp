@@ -144,9 +144,9 @@ struct Found {
 
 template <std::uint32_t most>
 void check(const checks::LastOnes<WaitingBlock, most>& last) {
-  for (const WaitingBlock& waits : last.waiting) {
-    if (!waits.is_empty() && !is_untouched(waits.block())) {
-      report_touched(waits.begin());
+  for (const WaitingBlock& freed : last.waiting) {
+    if (!freed.is_empty() && !is_untouched(freed.block())) {
+      report_touched(freed.begin());
     }
   }
 }
@@ -223,8 +223,8 @@ Run sound_run(const char* doing, const void* pointer) {
 
 // Takes it out of quarantine; false where the system refuses to make its pages accessible, as it may when the process
 // has as many mappings as it can.
-bool release_run(const WaitingBlock& waits) {
-  const Run run = Run::around(waits.begin());
+bool release_run(const WaitingBlock& freed) {
+  const Run run = Run::around(freed.begin());
   if (run.is_guarded()) {
     if (access_fails() || !base::commit_pages(run.plain(), run_bytes(run.plain()))) {
       return false;
@@ -232,20 +232,20 @@ bool release_run(const WaitingBlock& waits) {
     guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
   }
   const std::size_t filled = std::min(run.size(), most_filled);
-  if (waits.size_class() == filled_run &&
-      !checks::is_filled(waits.begin(), waits.begin() + filled, checks::freed_byte)) {
-    report_touched(waits.begin());
+  if (freed.size_class() == filled_run &&
+      !checks::is_filled(freed.begin(), freed.begin() + filled, checks::freed_byte)) {
+    report_touched(freed.begin());
   }
   run.tag().flags &= static_cast<std::uint8_t>(~(page_cached | page_guarded));
   free_run(run.plain());
   return true;
 }
 
-bool release(const WaitingBlock& waits) {
-  if (thorough && waits.size_class() >= class_count) {
-    return release_run(waits);
+bool release(const WaitingBlock& freed) {
+  if (thorough && freed.size_class() >= class_count) {
+    return release_run(freed);
   }
-  const Block leaves = waits.block();
+  const Block leaves = freed.block();
   if (!is_untouched(leaves)) [[unlikely]] {
     report_touched(leaves.begin);
   }
@@ -253,8 +253,8 @@ bool release(const WaitingBlock& waits) {
   return true;
 }
 
-std::size_t bytes_of(const WaitingBlock& waits) {
-  return waits.size_class() < class_count ? class_bytes(waits.size_class()) : Run::around(waits.begin()).size();
+std::size_t bytes_of(const WaitingBlock& freed) {
+  return freed.size_class() < class_count ? class_bytes(freed.size_class()) : Run::around(freed.begin()).size();
 }
 
 // A block that can't leave waits on, as the newest.
