@@ -123,9 +123,9 @@ inline std::uint32_t page_of_slice(std::uint32_t slice) { return static_cast<std
   __atomic_fetch_or(static_cast<unsigned char*>(address), static_cast<unsigned char>(0), __ATOMIC_RELAXED);
 }
 
-/// Prefetches the line of `address`, which is about to be written, as its only owner: of __builtin_prefetch(address, 1) the
-/// compiler makes an ordinary prefetch without flags that name a newer processor, and the write waits once more until
-/// the other cores have given the line up. A hint: any address is right, nothing is read or changed.
+/// Prefetches the line of `address`, which is about to be written, as its only owner: of __builtin_prefetch(address, 1)
+/// the compiler makes an ordinary prefetch without flags that name a newer processor, and the write waits once more
+/// until the other cores have given the line up. A hint: any address is right, nothing is read or changed.
 [[gnu::always_inline]] inline void prefetch_to_write(const void* address) {
 #if defined(__x86_64__)
   // PREFETCHW: AMD's processors all have it, Intel's since Broadwell; on older ones of 64 bits it does nothing.

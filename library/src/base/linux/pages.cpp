@@ -144,8 +144,8 @@ void* find_free_space(std::size_t bytes, std::size_t alignment) {
   return reinterpret_cast<void*>(begin);
 }
 
-// A hint, no MAP_FIXED_NOREPLACE: Linux takes a hint whose address is free, also before 4.17. ThreadSanitizer replaces an
-// address that it does not know by 0, where the flag would map page 0.
+// A hint, no MAP_FIXED_NOREPLACE: Linux takes a hint whose pages are free, also before 4.17. ThreadSanitizer replaces
+// an address that it does not know by 0, where the flag would map page 0.
 bool reserve_pages_at(void* address, std::size_t bytes) {
   const KeptErrno kept;
   void* const mapped = map(address, bytes, PROT_READ | PROT_WRITE);
