@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 
 #include "base/bits.hpp"
 #include "base/sanitizer.hpp"
@@ -189,22 +190,26 @@ bool discard_pages(void* pages, std::size_t bytes) {
 void advise_huge_pages(void* pages, std::size_t bytes) { advise(Pages::within(pages, bytes), MADV_HUGEPAGE); }
 void advise_small_pages(void* pages, std::size_t bytes) { advise(Pages::within(pages, bytes), MADV_NOHUGEPAGE); }
 
+// Of how many bytes an entry tells is seen by how many there are: qemu's are of the machine's pages, not the program's.
 std::size_t resident_bytes(const void* pages, std::size_t bytes) {
-  const std::size_t page_bytes = page_size();
   constexpr std::size_t bytes_a_call = std::size_t{16} << 20;
+  constexpr unsigned char unwritten = 0xFE;
   const KeptErrno kept;
   std::size_t resident = 0;
   for (std::size_t done = 0; done < bytes; done += bytes_a_call) {
-    unsigned char in_memory[bytes_a_call / 4096];  // pages have at least 4 KiB
-    const std::size_t part = align_up(std::min(bytes - done, bytes_a_call), page_bytes);
+    unsigned char in_memory[bytes_a_call / 4096 + 1];  // pages have at least 4 KiB
+    std::memset(in_memory, unwritten, sizeof in_memory);
+    const std::size_t part = align_up(std::min(bytes - done, bytes_a_call), page_size());
     void* const address = static_cast<char*>(const_cast<void*>(pages)) + done;  // mincore reads nothing there
-    if (mincore(address, part, in_memory) != 0) {
+    if (mincore(address, part, in_memory) != 0 || in_memory[0] == unwritten) {
       break;
     }
-    resident += static_cast<std::size_t>(
-        std::count_if(in_memory, in_memory + part / page_bytes, [](unsigned char page) { return (page & 1) != 0; }));
+    const auto entries = static_cast<std::size_t>(std::find(in_memory, std::end(in_memory), unwritten) - in_memory);
+    const auto those_in =
+        std::count_if(in_memory, in_memory + entries, [](unsigned char page) { return (page & 1) != 0; });
+    resident += static_cast<std::size_t>(those_in) * (part / entries);
   }
-  return resident * page_bytes;
+  return resident;
 }
 
 std::size_t memory_of_machine() {
