@@ -1,4 +1,8 @@
-"""The little of the ELF format that the recorder needs: can a file be preloaded into, and renaming one symbol."""
+"""The little of the ELF format that the recorder needs: can a file be preloaded into, and renaming one symbol.
+
+Why not a library: loading LIEF adds 0.34 to 0.51 s to each record, for 40 lines here. patchelf 0.19 renames symbols,
+but Debian 12 has 0.14, which does not.
+"""
 
 import os
 import struct
