@@ -112,6 +112,7 @@ void call(const Target& target, const std::function<std::uint64_t(const Code&)>&
     if (threads.empty()) throw Error("process " + std::to_string(target.pid()) + " has ended");
     for (const pid_t thread : threads) {
       std::uint64_t during = 0;
+      const Urgent urgent;
       const auto begin = Clock::now();
       {
         Stop stop(target, thread);

@@ -1,4 +1,4 @@
-// One thread of a program, stopped by ptrace for as long as this lives.
+// A thread of a program, stopped by ptrace.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,16 @@
 
 namespace blockyard::record::attach {
 
+/// While one lives, this process runs before others, where it has the right to: a stopped thread waits for it.
+class Urgent {
+ public:
+  Urgent();
+  ~Urgent();
+  Urgent(const Urgent&) = delete;
+  Urgent& operator=(const Urgent&) = delete;
+};
+
+/// One thread, stopped for as long as this lives.
 class Stop {
  public:
   /// Throws journal::Error where the system forbids it. Where the thread is gone, or does not stop soon, as one that
