@@ -643,6 +643,12 @@ def test_a_folder_that_exists_is_left_as_it_is(tmp_path):
     assert not list(out.iterdir())
 
 
+def test_a_folder_that_cannot_be_made_is_named_as_it_was_asked_for(tmp_path):
+    out = tmp_path / ("long" * 63)
+    said = refusal(blockyard("advise", play(tmp_path / "game.txt", temp), "--no-replay", "-o", out))
+    assert f"{out.name} can't be made: File name too long; name another folder with -o" in said
+
+
 def test_a_folder_of_another_recording_is_not_gone_on_with(tmp_path):
     path = play(tmp_path / "game.txt", lambda game: game.free(game.allocate(100, "draw()"), "draw()"))
     assert blockyard("advise", path, "--no-replay", "-o", tmp_path / "out").returncode == 0

@@ -137,6 +137,15 @@ def test_no_limits_are_learned_from_a_program_that_fails(tmp_path: Path) -> None
     assert not limits.exists()
 
 
+@pytest.mark.parametrize("option", ["--learn", "--export-json", "--export-junit"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_program_runs(option: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "limits"):
+        said = refusal(budget(option, path, "--", "touch", tmp_path / "ran"))
+        assert f"{path} can't be written; name another file" in said
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,6 +1,7 @@
 """Writing files whole or not at all; and those that a verb exports, of which one may be standard output."""
 
 import csv
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -58,8 +59,9 @@ def whole_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]
 STANDARD_OUTPUT = "-"
 
 
-def refuse_same_outputs(*paths: str | None) -> None:
-    """Before anything is computed: each form needs a name of its own, and only one can be printed."""
+def check_outputs(*paths: str | None) -> None:
+    """Before anything is computed: each form needs a name of its own that can be written, and only one can be
+    printed."""
     given = [path for path in paths if path is not None]
     if "" in given:
         raise UserError("the name of a file to write is empty; '-' is standard output")
@@ -68,6 +70,11 @@ def refuse_same_outputs(*paths: str | None) -> None:
             "two forms can't both go to "
             + next("standard output" if path == STANDARD_OUTPUT else path for path in given if given.count(path) > 1)
         )
+    for path in given:
+        nearest = next(folder for folder in Path(path).absolute().parents if folder.exists())
+        can_be = nearest.is_dir() and os.access(nearest, os.W_OK) and not Path(path).is_dir()
+        if path != STANDARD_OUTPUT and not can_be:
+            raise UserError(f"{path} can't be written; name another file")
 
 
 def exported(printed: bool, *forms: tuple[str | None, Callable[[], str]]) -> bool:

@@ -80,7 +80,10 @@ class Folder:
 
     def __enter__(self) -> "Folder":
         if self.begun is None:
-            self.path.mkdir()
+            try:
+                self.path.mkdir()
+            except OSError as error:
+                raise UserError(f"{self.final} can't be made: {error.strerror}; name another folder with -o") from None
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -80,7 +80,9 @@ def command(
     useless = [name for name, value in judging.items() if value]
     if learn is not None and useless:
         raise UserError(f"--learn writes limits and judges none; leave {listed(useless)} out")
-    files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, json_path, junit_path)
+    files.check_outputs(
+        files.STANDARD_OUTPUT if as_json else None, json_path, junit_path, None if learn is None else str(learn)
+    )
     rules = judge.read_rules(ignore)
     with tempfile.TemporaryDirectory(prefix="blockyard-") as folder:
         request = recording.Request(

@@ -65,7 +65,7 @@ def command(
     chosen = tuple(gate.parse(text) for text in gates)
     if strict and not chosen:
         raise UserError("--strict says how gates are judged; name one with --gate")
-    files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, json_path, markdown_path, junit_path)
+    files.check_outputs(files.STANDARD_OUTPUT if as_json else None, json_path, markdown_path, junit_path)
     pairs = pairing.pair(sections.read(base), sections.read(new), options.names(allocators))
     with terminal.reading_bar() as tell:
         measured = compare.measure(pairs, tell)

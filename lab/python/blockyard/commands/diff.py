@@ -76,7 +76,7 @@ def command(
     BEFORE and AFTER are journals with call stacks. Two recordings of one program differ; set a gate's limit above what
     two recordings without a change show. Exits with 0, with 3 when a gate failed, with 1 when the two can't be read.
     """
-    files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, junit_path)
+    files.check_outputs(files.STANDARD_OUTPUT if as_json else None, junit_path)
     chosen = [recording_diff.parse_gate(text) for text in gates]
     old, new = (sites_tool.listing(journal, given)[0] for journal in (before, after))
     for journal, listing in ((before, old), (after, new)):
