@@ -47,7 +47,7 @@ function(blockyard_fuzzer name)
   add_dependencies(blockyard-fuzzers ${name})
 endfunction()
 
-# blockyard_integration(NAME SOURCES ... [PACKAGES ...] [LIBRARIES ...]): the example of integrations/NAME, which
+# blockyard_integration(NAME SOURCES ... [PACKAGES ...] [LIBRARIES ...]): the example integration-NAME, which
 # tests/integrations records. PACKAGES are pkg-config's; where it does not find one, the example is not built, and its
 # test says so. Linked statically: the recorder sees by_malloc() only there.
 function(blockyard_integration name)
@@ -55,7 +55,7 @@ function(blockyard_integration name)
   foreach(package IN LISTS arg_PACKAGES)
     pkg_check_modules(BLOCKYARD_PKG_${package} QUIET IMPORTED_TARGET ${package})
     if(NOT BLOCKYARD_PKG_${package}_FOUND)
-      message(STATUS "integrations/${name} is not built: pkg-config finds no ${package}")
+      message(STATUS "integration-${name} is not built: pkg-config finds no ${package}")
       return()
     endif()
     list(APPEND arg_LIBRARIES PkgConfig::BLOCKYARD_PKG_${package})
