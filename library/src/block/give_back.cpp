@@ -158,8 +158,8 @@ bool is_forbidden() {
 
 void start() {
   constexpr std::uint32_t nobody_wakes = 0;
-  if (refused.load(std::memory_order_relaxed)) {
-    return;
+  if (refused.load(std::memory_order_relaxed) || base::BackgroundWork::is_in_sandbox()) {
+    return;  // before any system call
   }
   while (ending.load(std::memory_order_relaxed) && !work.is_over()) {
     base::sleep_while(&nobody_wakes, nobody_wakes, 20'000);

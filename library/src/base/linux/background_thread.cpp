@@ -135,10 +135,11 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
 
 bool BackgroundThread::is_gone() {
   const int saved = errno;
-  const int thread = thread_.load(std::memory_order_relaxed);
+  int thread = thread_.load(std::memory_order_relaxed);
   const bool gone = is_over() && (thread == 0 || syscall(SYS_tgkill, process_id(), thread, 0) != 0);
   if (gone) {
-    thread_.store(0, std::memory_order_relaxed);  // another thread may get the number
+    // Another thread may get the number, and this one may have been started anew.
+    thread_.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
   }
   errno = saved;
   return gone;
