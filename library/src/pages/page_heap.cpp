@@ -170,19 +170,27 @@ void PageHeap::count_reserve(std::uint32_t length, PageState state, bool added) 
   }
 }
 
-bool PageHeap::is_beside_decommitted(std::uint32_t first, std::uint32_t length) {
+// Whether the system can give a run back at all, with the decommitted pages beside it, and a short one is worth it.
+bool PageHeap::may_be_purged(std::uint32_t first, std::uint32_t length) const {
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
   constexpr auto decommitted = static_cast<std::uint8_t>(PageState::free_decommitted);
-  const std::uint32_t end = first + length;
-  return (first % chunk != 0 && tag(first - 1).state == decommitted) ||
-         (end % chunk != 0 && end < top_ && tag(end).state == decommitted);
+  std::uint32_t begin = first;
+  std::uint32_t end = first + length;
+  if (first % chunk != 0 && tag(first - 1).state == decommitted) {
+    begin = std::max(first - tag(first - 1).length, first & ~(chunk - 1));
+  }
+  if (end % chunk != 0 && end < top_ && tag(end).state == decommitted) {
+    end = std::min(end + tag(end).length, (end + chunk - 1) & ~(chunk - 1));
+  }
+  const std::uint32_t whole = system_pages();
+  return (length >= least_taken || end - begin != length) && (begin + whole - 1) / whole * whole + whole <= end;
 }
 
-// Allocations take from the head of a list, take_free from its tail. Short runs are worth purging only beside
-// decommitted pages: these stand at the tail, the others, which serve what fits them, at the head.
+// Allocations take from the head of a list, take_free from its tail. Short runs that may be purged stand at the tail,
+// the others, which serve what fits them, at the head.
 void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state) {
   mark(first, length, state);
-  free_[index_of(state)].insert(first, length < least_taken && is_beside_decommitted(first, length));
+  free_[index_of(state)].insert(first, length < always_taken() && may_be_purged(first, length));
   count_reserve(length, state, true);
 }
 
@@ -233,7 +241,7 @@ void PageHeap::show_to_purge(std::uint32_t first, std::uint32_t length) {
   const auto move = [this](std::uint32_t run) {
     const auto state = static_cast<PageState>(tag(run).state);
     const std::uint32_t pages = tag(run).length;
-    if (is_free(state) && pages < least_taken) {
+    if (is_free(state) && pages < always_taken()) {
       remove(run);
       insert(run, pages, state);
     }
@@ -518,19 +526,16 @@ PageRun PageHeap::take_free(PageState state, std::uint32_t longest) {
   const std::lock_guard hold(lock_);
   const FreeRuns& runs = free_[index_of(state)];
   std::uint32_t list = longest == no_limit ? FreeRuns::end_of_lists : FreeRuns::list_of(longest + 1);
-  base::Bound lists("lists searched for what to purge", least_taken);  // each length below it has a list
+  base::Bound lists("lists searched for what to purge", always_taken());  // each length below it has a list
   for (list = runs.next_below(list); list != 0; list = runs.next_below(list)) {
     lists.turn();
     const std::uint32_t found = runs.last_of(list);
     const std::uint32_t length = tag(found).length;
-    if (length >= least_taken) {
+    if (length >= always_taken() || may_be_purged(found, length)) {
       constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
       const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
       return first + chunk <= found + length ? carve_at(found, first, first + chunk, PageState::in_work)
                                              : carve_at(found, found, found + length, PageState::in_work);
-    }
-    if (is_beside_decommitted(found, length)) {
-      return carve_at(found, found, found + length, PageState::in_work);
     }
   }
   return {};

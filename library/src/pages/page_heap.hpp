@@ -7,6 +7,7 @@
 // run's state is true of all its pages. At the memory limit allocate_merged makes one state of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "pages/region.hpp"
 
@@ -215,7 +217,7 @@ class PageHeap {
   /// Takes a free run into work, for the background thread to populate or to purge: a whole chunk where the longest run
   /// holds one, else the whole run (then shorter than two chunks). No run longer than `longest`, as far as the lists
   /// distinguish them. Of runs below least_taken only those beside decommitted pages of their chunk, which can then
-  /// become whole again. Length 0: none. O(1).
+  /// become whole again; and none that holds no whole page of the system's. Length 0: none. O(1).
   PageRun take_free(PageState state, std::uint32_t longest = no_limit);
   /// Adds to a run in work the decommitted pages beside it, as far as its chunks go. O(1).
   PageRun with_decommitted_neighbours(const PageRun& run);
@@ -285,6 +287,11 @@ class PageHeap {
   static unsigned index_of(PageState state) {
     return static_cast<unsigned>(state) - static_cast<unsigned>(PageState::free_ready);
   }
+  // How many make one of the system's; from how many on a run is always taken.
+  static std::uint32_t system_pages() {
+    return std::max(static_cast<std::uint32_t>(base::page_size() >> page_shift), std::uint32_t{1});
+  }
+  static std::uint32_t always_taken() { return std::max(least_taken, 2 * system_pages() - 1); }
   static bool is_free(PageState state) { return state >= PageState::free_ready; }
 
   PageTag& tag(std::uint32_t page) const { return region_.pages[page]; }
@@ -299,7 +306,7 @@ class PageHeap {
   void enter_work(std::uint32_t first);
   void leave_work(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state);
-  bool is_beside_decommitted(std::uint32_t first, std::uint32_t length);
+  bool may_be_purged(std::uint32_t first, std::uint32_t length) const;
   void show_to_purge(std::uint32_t first, std::uint32_t length);
   std::uint32_t find(PageState state, std::uint32_t length) const { return free_[index_of(state)].find(length); }
   bool extend(std::uint32_t length);
