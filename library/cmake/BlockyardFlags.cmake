@@ -5,7 +5,7 @@ if(NOT TARGET blockyard_flags)
   target_compile_options(blockyard_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
     $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
-    -fno-omit-frame-pointer
+    $<$<NOT:$<BOOL:${MSVC}>>:-fno-omit-frame-pointer>
     # MinGW checks formats by an older C library's than the one it links, and knows no visibility.
     $<$<BOOL:${WIN32}>:-Wno-format;-Wno-attributes>
     $<$<BOOL:${BLOCKYARD_WERROR}>:-Werror>)

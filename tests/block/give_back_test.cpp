@@ -1,8 +1,10 @@
 // Memory of blocks that died goes back to the system, whatever the program does then; what is in use stays as it is.
 #include "block/give_back.hpp"
 
-#include <dirent.h>
 #include <gtest/gtest.h>
+
+#if __has_include(<sys/wait.h>)
+#include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -10,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -187,6 +190,7 @@ TEST(GiveBack, blocks_in_use_keep_what_they_hold) {
   free_each<Blocks>(kept);
 }
 
+#if __has_include(<sys/wait.h>)
 TEST(GiveBack, a_forked_child_goes_on_with_all_slabs) {
   SKIP_IF_WATCHED();
 #if BLOCKYARD_SANITIZED
@@ -284,6 +288,7 @@ TEST(GiveBack, no_thread_starts_in_a_sandbox) {
             }),
             0);
 }
+#endif
 #endif
 
 }  // namespace

@@ -1,18 +1,33 @@
 // Two shared objects, each with its own copy of the inline code, and one pool between them.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
+
+#if __has_include(<dlfcn.h>)
+#include <dlfcn.h>
+#else
+#include <windows.h>
+#endif
 
 #include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard {
 namespace {
 
+#if __has_include(<dlfcn.h>)
+void* open_plugin() { return dlopen(BLOCKYARD_TEST_PLUGIN, RTLD_NOW); }
+void* find(void* plugin, const char* name) { return dlsym(plugin, name); }
+void close(void* plugin) { dlclose(plugin); }
+#else
+HMODULE open_plugin() { return LoadLibraryA(BLOCKYARD_TEST_PLUGIN); }
+void* find(HMODULE plugin, const char* name) { return reinterpret_cast<void*>(GetProcAddress(plugin, name)); }
+void close(HMODULE plugin) { FreeLibrary(plugin); }
+#endif
+
 TEST(SharedObjects, have_one_pool_between_them) {
   using Blocks = StaticBlockAllocator<248, 8>;
-  void* const plugin = dlopen(BLOCKYARD_TEST_PLUGIN, RTLD_NOW);
-  ASSERT_NE(plugin, nullptr) << dlerror();
-  const auto allocate = reinterpret_cast<void* (*)()>(dlsym(plugin, "plugin_allocate"));
-  const auto free = reinterpret_cast<void (*)(void*)>(dlsym(plugin, "plugin_free"));
+  auto* const plugin = open_plugin();
+  ASSERT_NE(plugin, nullptr);
+  const auto allocate = reinterpret_cast<void* (*)()>(find(plugin, "plugin_allocate"));
+  const auto free = reinterpret_cast<void (*)(void*)>(find(plugin, "plugin_free"));
   void* const theirs = allocate();
   void* const ours = Blocks::allocate();
   EXPECT_EQ(Blocks::statistics().live_blocks, 2u);
@@ -20,7 +35,7 @@ TEST(SharedObjects, have_one_pool_between_them) {
   Blocks::free(theirs);
   free(ours);
   EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
-  dlclose(plugin);
+  close(plugin);
   Blocks::free(Blocks::allocate());
 }
 

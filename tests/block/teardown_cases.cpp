@@ -1,9 +1,12 @@
 // One case per process: what a program may do before main, at its end, and around fork. teardown_test.cpp runs each
 // case and checks how it ended.
 #include <pthread.h>
+#include <unistd.h>
+
+#if __has_include(<sys/wait.h>)
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
+#endif
 
 #include <array>
 #include <atomic>
@@ -111,6 +114,7 @@ void case_detached_thread_at_exit() {
   std::exit(0);  // static destructors run while the thread allocates
 }
 
+#if __has_include(<sys/wait.h>)
 // --- fork ---
 
 void case_fork() {
@@ -197,6 +201,7 @@ void case_fork_in_a_signal_handler() {
   }
   expect(failed_forks == 0, "the children ended well");
 }
+#endif
 
 // --- the leak report ---
 
@@ -229,6 +234,7 @@ void case_leaks_of_two_types_of_a_size() {
   list->push_back(Other{});
   list->push_back(Other{});
 }
+#if __has_include(<sys/wait.h>)
 void case_leaks_in_child() {
   by_block_leak_report_at_exit(1);
   TypedStaticBlockAllocator<Leaked>::destroy(TypedStaticBlockAllocator<Leaked>::create());
@@ -240,6 +246,7 @@ void case_leaks_in_child() {
   int status = 0;
   waitpid(child, &status, 0);
 }
+#endif
 void case_leaks_on_request() {
   leak_three();
   expect(by_block_leak_report(STDOUT_FILENO) >= 3, "three live");
@@ -343,12 +350,14 @@ constexpr Case cases[] = {
     {"before_main_and_at_exit", case_before_main_and_at_exit},
     {"thread_local_destructors", case_thread_local_destructors},
     {"detached_thread_at_exit", case_detached_thread_at_exit},
+#if __has_include(<sys/wait.h>)
     {"fork", case_fork},
     {"fork_in_a_signal_handler", case_fork_in_a_signal_handler},
+    {"leaks_in_child", case_leaks_in_child},
+#endif
     {"leaks_reported", case_leaks_reported},
     {"leaks_by_environment", case_leaks_by_environment},
     {"leaks_of_two_types_of_a_size", case_leaks_of_two_types_of_a_size},
-    {"leaks_in_child", case_leaks_in_child},
     {"leaks_on_request", case_leaks_on_request},
     {"double_free", case_double_free},
     {"static_double_free", case_static_double_free},

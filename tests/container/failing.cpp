@@ -14,7 +14,10 @@ namespace {
 constinit std::atomic<std::size_t> alive{0};
 
 // Before the first block, since the process decides once whether it has checks.
-__attribute__((constructor(101))) void watch_this_process() { setenv("BLOCKYARD_CHECKS", "1", 1); }
+__attribute__((constructor(101))) void watch_this_process() {
+  static char setting[] = "BLOCKYARD_CHECKS=1";
+  putenv(setting);
+}
 
 }  // namespace
 

@@ -1,33 +1,18 @@
 // Processes with checks report misuse, and only misuse.
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <string>
+
+#include "shared/program.hpp"
 
 namespace {
 
-struct Outcome {
-  int status;
-  std::string said;
-};
-
-Outcome run(const std::string& name, const std::string& environment) {
-  const std::string command = environment + " " + BLOCKYARD_MISUSE_CASES + " " + name + " 2>&1";
-  FILE* const pipe = popen(command.c_str(), "r");
-  Outcome outcome;
-  std::array<char, 512> text;
-  while (pipe != nullptr && std::fgets(text.data(), text.size(), pipe) != nullptr) {
-    outcome.said += text.data();
-  }
-  outcome.status = pclose(pipe);
-  return outcome;
+blockyard::testing::Ended run(const std::string& name, const std::string& environment) {
+  return blockyard::testing::run_program(BLOCKYARD_MISUSE_CASES " " + name, environment);
 }
 
 void expect_caught(const std::string& name, const std::string& sentence, bool checked = true) {
-  const Outcome outcome = run(name, checked ? "BLOCKYARD_CHECKS=1" : "");
+  const auto outcome = run(name, checked ? "BLOCKYARD_CHECKS=1" : "");
   EXPECT_NE(outcome.status, 0) << name << " was not noticed";
 #if defined(__SANITIZE_ADDRESS__)
   // A sanitizer may report it first, in its own words.
@@ -90,7 +75,7 @@ TEST(Misuse, rewinding_an_arena_while_another_thread_allocates_is_caught) {
 #endif
 TEST(Misuse, a_temp_job_block_that_is_left_is_reported_as_the_environment_asks) {
   const auto said = [](const char* mode) {
-    const Outcome outcome = run("leave_a_temp_job_block", std::string("BLOCKYARD_LEAKS=") + mode);
+    const auto outcome = run("leave_a_temp_job_block", std::string("BLOCKYARD_LEAKS=") + mode);
     EXPECT_EQ(outcome.status, 0) << outcome.said;
     return outcome.said;
   };
@@ -104,14 +89,14 @@ TEST(Misuse, a_temp_job_block_that_is_left_is_reported_as_the_environment_asks) 
 }
 TEST(Misuse, a_leak_mode_that_is_none_is_said_once_and_none_is_on) {
   for (const char* const mode : {"3", "on", "12", "-1"}) {
-    const Outcome outcome = run("leave_a_temp_job_block", std::string("BLOCKYARD_LEAKS=") + mode);
+    const auto outcome = run("leave_a_temp_job_block", std::string("BLOCKYARD_LEAKS=") + mode);
     EXPECT_EQ(outcome.status, 0) << outcome.said;
     EXPECT_EQ(outcome.said,
               std::string("blockyard: BLOCKYARD_LEAKS=") + mode + " is not a number from 0 to 2; the default stays\n");
   }
 }
 TEST(Misuse, correct_use_passes_with_checks) {
-  const Outcome outcome = run("right_use", "BLOCKYARD_CHECKS=1");
+  const auto outcome = run("right_use", "BLOCKYARD_CHECKS=1");
   EXPECT_EQ(outcome.status, 0) << outcome.said;
   EXPECT_EQ(outcome.said, "");
 }

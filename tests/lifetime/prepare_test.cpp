@@ -1,13 +1,17 @@
 // What by_lifetime_prepare() spares a thread's first blocks.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
+
+#if __has_include(<sys/resource.h>)
 #include <sys/resource.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bits.hpp"
+#include "base/pages.hpp"
 #include "block/watch.hpp"
 #include "own_thread.hpp"
 
@@ -17,14 +21,9 @@ using namespace blockyard;
 
 /// Whether the system has provided memory for all of a block that nobody wrote to yet.
 bool is_resident(const void* block, std::size_t size) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(block);
-  for (std::uintptr_t page = begin & ~std::uintptr_t{4095}; page < begin + size; page += 4096) {
-    unsigned char there = 0;
-    if (mincore(reinterpret_cast<void*>(page), 4096, &there) != 0 || (there & 1) == 0) {  // NOLINT
-      return false;
-    }
-  }
-  return true;
+  const std::size_t lead = reinterpret_cast<std::uintptr_t>(block) % base::least_page;
+  const std::size_t pages = base::align_up(lead + size, base::least_page);
+  return base::resident_bytes(static_cast<const char*>(block) - lead, pages) == pages;
 }
 
 class PreparedThread : public testing::TestWithParam<Lifetime> {};
@@ -48,6 +47,7 @@ TEST_P(PreparedThread, has_memory_for_its_first_blocks) {
   });
 }
 
+#if __has_include(<sys/resource.h>)
 /// Page faults of the calling thread while it allocates 1000 blocks of 4 bytes, of which its region holds 818.
 long faults_of_an_overflow() {
   static std::array<void*, 1000> blocks;
@@ -88,6 +88,7 @@ TEST(Prepare, a_prepared_threads_first_blocks_that_do_not_fit_take_no_page_fault
   EXPECT_EQ(least, 0);
   ASSERT_EQ(by_temp_configure(std::size_t{256} << 10, std::size_t{4} << 20), 0);
 }
+#endif
 
 TEST(Prepare, a_prepared_thread_without_a_temp_block_takes_new_settings_at_once) {
   on_a_new_thread([] {

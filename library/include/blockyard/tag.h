@@ -31,10 +31,17 @@ typedef struct by_tag_path {
 } by_tag_path;
 
 /// What a recorder exports. Call the functions below instead: these are missing while there is none.
+#if defined(BY_WEAK)
 BY_API BY_WEAK void by_recorder_tag_push(const char* name);
 BY_API BY_WEAK void by_recorder_tag_pop(void);
 BY_API BY_WEAK uint32_t by_recorder_tag_current(void);
 BY_API BY_WEAK void by_recorder_tag_enter(uint32_t path);
+#else
+static void (*const by_recorder_tag_push)(const char* name) = 0;
+static void (*const by_recorder_tag_pop)(void) = 0;
+static uint32_t (*const by_recorder_tag_current)(void) = 0;
+static void (*const by_recorder_tag_enter)(uint32_t path) = 0;
+#endif
 
 /// Adds a level to the calling thread's tags. `name` is UTF-8, of which 232 bytes are kept; it must stay unchanged
 /// until the level is popped. A '/' in it begins another level of the path, NULL and "" add none. From the 65th level

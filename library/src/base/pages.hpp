@@ -1,9 +1,10 @@
 // Memory from the operating system: reserve address space, populate it, give it back. Sizes are in bytes. Every
 // function is thread-safe and keeps errno.
 //
-// Bounds on Windows: pages have 64 KiB, find_free_space reserves what it finds, what is readable and writable counts
-// against the commit limit, and discard_pages keeps all while less than that, and 64 MiB, can be committed. Where other
-// processes take that much meanwhile it waits for a second, and then ends the program with a sentence.
+// Bounds on Windows: find_free_space reserves what it finds, a stretch lies in what one call reserved, the address space
+// of a part of that does not go back, what is readable and writable counts against the commit limit, and discard_pages
+// keeps all while less than that, and 64 MiB, can be committed. Where other processes take that much meanwhile it waits
+// for a second, and then ends the program with a sentence.
 //
 // The system's pages have 4, 16 or 64 KiB, and no caller needs to know: what is reserved or committed are the pages
 // that hold the stretch, what is protected or given back are those that lie wholly in it.
@@ -17,15 +18,18 @@ namespace blockyard::base {
 /// Bytes of a page of the system, by which it protects memory and takes it back: a power of two up to largest_page.
 std::size_t page_size();
 inline constexpr std::size_t largest_page = std::size_t{64} << 10;
+/// Bytes that a first touch brings in at least.
+inline constexpr std::size_t least_page = 4096;
 
 /// Reserves readable and writable zeroed memory at a multiple of a page and of `alignment`, a power of two. Populates
 /// none of it. Null when the address space or RLIMIT_AS does not allow it. One to three system calls.
 void* reserve_pages(std::size_t bytes, std::size_t alignment = 1);
 
 /// An address at a multiple of `alignment`, a power of two of at least a page, with `bytes` of free address space
-/// behind it, where the system places other mappings last. Null when there is no such address. Under a limit it may be
-/// taken. It is only a place to try reserve_pages_at at: nothing is reserved. Two to seven system calls.
-void* find_free_space(std::size_t bytes, std::size_t alignment);
+/// behind it, where the system places other mappings last: `for_others` bytes lie between. Null when there is no such
+/// address. Under a limit it may be taken. It is only a place to try reserve_pages_at at: nothing is reserved. Two to
+/// seven system calls.
+void* find_free_space(std::size_t bytes, std::size_t alignment, std::size_t for_others);
 
 /// As reserve_pages, at exactly this page. False, with nothing changed, when something else is mapped there, or when
 /// the limits of the process do not allow it. One to two system calls.

@@ -81,14 +81,22 @@ struct alignas(64) Slab {
 };
 static_assert(sizeof(Slab) == 64);
 
-/// Its further tables have an entry for each slice.
+/// What a checked build knows of a block (guard/blocks.cpp), for each 16 bytes of the region.
+#if BLOCKYARD_CHECKED
+inline constexpr std::size_t record_bytes = 24;
+#else
+inline constexpr std::size_t record_bytes = 0;
+#endif
+
+/// Its further tables have an entry for each slice, and the last one for each place where a block may begin.
 struct HeapRegion : Region {
   constexpr HeapRegion() {
     tables = {{{pages_per_slice * sizeof(PageTag)},
                {sizeof(std::uint32_t)},
                {sizeof(RemoteFrees)},
                {sizeof(Slab)},
-               {sizeof(std::uint8_t)}}};
+               {sizeof(std::uint8_t)},
+               {slice_bytes / block_alignment * record_bytes}}};
   }
 
   Atomic<std::uint32_t>* owners = nullptr;    ///< words of Owner

@@ -318,7 +318,7 @@ void ensure_region(ThreadState* state) {
 
 void touch_ahead(std::uintptr_t begin, std::uintptr_t end) {
   constexpr std::uintptr_t most = std::uintptr_t{32} << 10;
-  const std::uintptr_t page = base::page_size();
+  constexpr std::uintptr_t page = base::least_page;
   end = std::min(end, begin + most);
   for (std::uintptr_t at = begin; at < end && !checks::is_watched(); at = (at / page + 1) * page) {
     *reinterpret_cast<volatile char*>(at) = 0;  // NOLINT: it was a pointer

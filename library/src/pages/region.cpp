@@ -84,7 +84,7 @@ bool Region::lay_out(std::size_t most, std::size_t bytes_beside, std::size_t roo
     before += rounded((most >> slice_shift) * table.bytes_per_slice);
   }
   before = (before + aligned - 1) & ~(aligned - 1);
-  auto* at = static_cast<char*>(base::find_free_space(before + most + room_above, aligned));
+  auto* at = static_cast<char*>(base::find_free_space(before + most, aligned, room_above));
   if (at == nullptr) {
     return false;
   }
@@ -150,6 +150,9 @@ void Region::populate_tables(std::uint32_t first_page, std::uint32_t count) cons
   // What is populated at once is two chunks at most, with a part of a slice at both ends.
   constexpr std::size_t most_table_bytes = (2 * chunk_bytes / slice_bytes + 1) * 64;
   for (const Table& table : tables) {
+    if (table.bytes_per_slice == 0 || table.bytes_per_slice > page_bytes) {
+      continue;
+    }
     char* const first = table.base + first_page * table.bytes_per_slice / pages_per_slice;
     char* const last = table.base + ((first_page + count) * table.bytes_per_slice - 1) / pages_per_slice;
     base::Bound table_pages("pages of a table populated", most_table_bytes / page_bytes + 1);

@@ -45,7 +45,8 @@ struct PageTag {
 static_assert(sizeof(PageTag) == 16);
 
 struct Region {
-  /// A side table: so many bytes for each slice. It is mapped as the region grows.
+  /// A side table: so many bytes for each slice. It is mapped as the region grows. One with more bytes for a slice than
+  /// a page is sparse: populate_tables leaves it.
   struct Table {
     std::size_t bytes_per_slice = 0;
     char* base = nullptr;
@@ -53,7 +54,7 @@ struct Region {
 
     bool cover(std::size_t slices, std::size_t step);
   };
-  static constexpr std::size_t most_tables = 5;
+  static constexpr std::size_t most_tables = 6;
 
   char* base = nullptr;
   std::size_t bytes = 0;       ///< mapped so far, the first never_mapped included; see mapped()

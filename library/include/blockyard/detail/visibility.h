@@ -1,5 +1,5 @@
 /// BY_API: marks the declarations that libblockyard exports. BY_WEAK: marks functions that may be missing when a
-/// program is linked and when it runs. Included by every public header.
+/// program is linked and when it runs; MSVC has no such. Included by every public header.
 ///
 /// BY_THREAD_VARIABLE(TYPE, NAME, FUNCTION) declares a variable of each thread that inline functions of several modules
 /// read, and FUNCTION(), by which all code refers to it. Where modules can't share such a variable, it is a call.
@@ -11,8 +11,6 @@
 #define BY_API
 #if defined(__GNUC__)
 #define BY_WEAK __attribute__((weak))
-#else
-#define BY_WEAK
 #endif
 #define BY_THREAD_VARIABLE(type, name, function) BY_API type& function() noexcept;
 #define BY_DEFINE_THREAD_VARIABLE(type, name, function, ...) \

@@ -124,7 +124,8 @@ void* reserve_pages(std::size_t bytes, std::size_t alignment) {
 
 // The system places mappings downwards from the highest gap that is large enough: the lowest address there is taken
 // last. The calls bypass ThreadSanitizer, which ends a program that gets an address it does not know.
-void* find_free_space(std::size_t bytes, std::size_t alignment) {
+void* find_free_space(std::size_t bytes, std::size_t alignment, std::size_t for_others) {
+  bytes += for_others;
   const KeptErrno kept;
   const auto gap_of = [](std::size_t size) {
     const long begin = syscall(SYS_mmap, nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,5 +1,4 @@
-// Windows hands out address space in steps of 64 KiB (the allocation granularity), so that is our page: everything is
-// reserved, committed, protected and given back by it.
+// Windows hands out address space in steps of 64 KiB, and commits, protects and takes back pages of 4 KiB.
 #include "base/pages.hpp"
 
 #include "base/windows/windows.hpp"
@@ -30,7 +29,8 @@ void* reserve(std::size_t bytes, std::size_t alignment, DWORD kind, DWORD protec
   if (bytes == 0) {
     return nullptr;
   }
-  if (alignment <= page_size()) {
+  constexpr std::size_t granularity = std::size_t{64} << 10;
+  if (alignment <= granularity) {
     return VirtualAlloc(nullptr, bytes, kind, protection);
   }
   constexpr int tries = 16;
@@ -65,33 +65,18 @@ struct Stretch {
     return {reinterpret_cast<char*>(begin), reinterpret_cast<char*>(end)};
   }
   std::size_t bytes() const { return static_cast<std::size_t>(end - begin); }
-
-  // Calls work(part, MEMORY_BASIC_INFORMATION) for each part of one kind; false where it is once.
-  template <class Work>
-  bool each(Work&& work) const {
-    for (char* at = begin; at < end;) {
-      MEMORY_BASIC_INFORMATION info;
-      if (VirtualQuery(at, &info, sizeof info) == 0) {
-        return false;
-      }
-      char* const behind = std::min(end, static_cast<char*>(info.BaseAddress) + info.RegionSize);
-      if (!work(Stretch{at, behind}, info)) {
-        return false;
-      }
-      at = behind;
-    }
-    return true;
-  }
 };
 
-// A call reaches into one reservation only.
+// Nothing asks what the state of pages is, where it can be helped: the system looks at each page behind them that is in
+// the same state, which in a region of many gigabytes takes longer than the call that is wanted.
 bool commit(const Stretch& pages, DWORD protection) {
+  return VirtualAlloc(pages.begin, pages.bytes(), MEM_COMMIT, protection) != nullptr;
+}
+
+bool allow(const Stretch& pages, DWORD protection) {
   const KeptErrors kept;
-  return pages.each([=](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
-    DWORD before = 0;
-    return info.State == MEM_COMMIT ? VirtualProtect(part.begin, part.bytes(), protection, &before) != 0
-                                    : VirtualAlloc(part.begin, part.bytes(), MEM_COMMIT, protection) != nullptr;
-  });
+  DWORD before = 0;
+  return commit(pages, protection) && VirtualProtect(pages.begin, pages.bytes(), protection, &before) != 0;
 }
 
 // Whether there is room for as much as is given back, and more than that: what is free only for a moment then suffices
@@ -107,26 +92,30 @@ constexpr int most_wait_ms = 1'000;
 
 }  // namespace
 
-std::size_t page_size() { return largest_page; }
+std::size_t page_size() { return least_page; }
 
 void* reserve_pages(std::size_t bytes, std::size_t alignment) {
   return reserve(bytes, alignment, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
-// What is free behind a mapping would be given to others first: the space is reserved.
-void* find_free_space(std::size_t bytes, std::size_t alignment) {
+// The space is reserved: others, who come from below, need none behind it.
+void* find_free_space(std::size_t bytes, std::size_t alignment, std::size_t) {
   return reserve(bytes, alignment, MEM_RESERVE, PAGE_NOACCESS);
 }
 
 bool reserve_pages_at(void* place, std::size_t bytes) {
   const KeptErrors kept;
   const Stretch pages = Stretch::around(place, bytes);
-  const bool is_ours =
-      pages.each([](const Stretch&, const MEMORY_BASIC_INFORMATION& info) { return info.State == MEM_RESERVE; });
-  if (is_ours) {
-    return commit(pages, PAGE_READWRITE);
+  MEMORY_BASIC_INFORMATION info;
+  for (const char* at = pages.begin; at < pages.end; at = static_cast<char*>(info.BaseAddress) + info.RegionSize) {
+    if (VirtualQuery(at, &info, sizeof info) == 0 || info.State == MEM_COMMIT) {
+      return false;
+    }
+    if (info.State == MEM_FREE) {
+      return VirtualAlloc(pages.begin, pages.bytes(), MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != nullptr;
+    }
   }
-  return VirtualAlloc(pages.begin, pages.bytes(), MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != nullptr;
+  return commit(pages, PAGE_READWRITE);
 }
 
 bool address_space_is_limited() { return false; }
@@ -135,53 +124,40 @@ void* reserve_space(std::size_t bytes, std::size_t alignment) {
   return reserve(bytes, alignment, MEM_RESERVE, PAGE_NOACCESS);
 }
 
-bool commit_pages(void* pages, std::size_t bytes) { return commit(Stretch::around(pages, bytes), PAGE_READWRITE); }
+bool commit_pages(void* pages, std::size_t bytes) { return allow(Stretch::around(pages, bytes), PAGE_READWRITE); }
 bool commit_readable_pages(void* pages, std::size_t bytes) {
-  return commit(Stretch::around(pages, bytes), PAGE_READONLY);
+  return allow(Stretch::around(pages, bytes), PAGE_READONLY);
 }
 
 bool protect_pages(void* pages, std::size_t bytes) {
   const KeptErrors kept;
-  return Stretch::within(pages, bytes).each([](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
-    DWORD before = 0;
-    return info.State != MEM_COMMIT || VirtualProtect(part.begin, part.bytes(), PAGE_NOACCESS, &before) != 0;
-  });
+  const Stretch whole = Stretch::within(pages, bytes);
+  DWORD before = 0;
+  return whole.bytes() == 0 || VirtualProtect(whole.begin, whole.bytes(), PAGE_NOACCESS, &before) != 0;
 }
 
 // A reservation goes as a whole; of a part of one, the memory does.
 void release_pages(void* pages, std::size_t bytes) {
   const KeptErrors kept;
   const Stretch all = Stretch::around(pages, bytes);
-  MEMORY_BASIC_INFORMATION info;
-  for (char* at = all.begin; at < all.end && VirtualQuery(at, &info, sizeof info) != 0;) {
-    char* const reservation = static_cast<char*>(info.AllocationBase);
-    char* behind = static_cast<char*>(info.BaseAddress) + info.RegionSize;
-    if (info.State == MEM_FREE) {
-      at = behind;
-      continue;
-    }
-    for (MEMORY_BASIC_INFORMATION next; VirtualQuery(behind, &next, sizeof next) != 0 && next.State != MEM_FREE &&
-                                        next.AllocationBase == reservation;) {
-      behind += next.RegionSize;
-    }
-    if (reservation >= all.begin && behind <= all.end) {
-      VirtualFree(reservation, 0, MEM_RELEASE);
-    } else {
-      VirtualFree(at, static_cast<std::size_t>(std::min(all.end, behind) - at), MEM_DECOMMIT);
-    }
-    at = behind;
+  MEMORY_BASIC_INFORMATION info{};
+  char* end = all.begin;
+  do {
+    end += info.RegionSize;
+  } while (end <= all.end && VirtualQuery(end, &info, sizeof info) != 0 && info.AllocationBase == all.begin);
+  if (end > all.begin && end <= all.end) {
+    VirtualFree(all.begin, 0, MEM_RELEASE);
+  } else {
+    VirtualFree(all.begin, all.bytes(), MEM_DECOMMIT);
   }
 }
 
 bool discard_pages(void* pages, std::size_t bytes) {
   const KeptErrors kept;
   const Stretch whole = Stretch::within(pages, bytes);
-  if (whole.bytes() == 0 || !can_commit(whole.bytes())) {
+  if (whole.bytes() == 0 || !can_commit(whole.bytes()) || VirtualFree(whole.begin, whole.bytes(), MEM_DECOMMIT) == 0) {
     return false;
   }
-  const bool done = whole.each([](const Stretch& part, const MEMORY_BASIC_INFORMATION& info) {
-    return info.State != MEM_COMMIT || VirtualFree(part.begin, part.bytes(), MEM_DECOMMIT) != 0;
-  });
   // What was charged a moment ago: another process may have taken it, and all else that was free, since.
   for (int waited_ms = 0; !commit(whole, PAGE_READWRITE); ++waited_ms) {
     if (waited_ms == most_wait_ms) {
@@ -189,9 +165,6 @@ bool discard_pages(void* pages, std::size_t bytes) {
       std::abort();
     }
     Sleep(1);
-  }
-  if (!done) {
-    return false;
   }
   auto* const begin = static_cast<char*>(pages);
   std::memset(begin, 0, static_cast<std::size_t>(whole.begin - begin));
@@ -204,7 +177,6 @@ void advise_huge_pages(void*, std::size_t) {}
 void advise_small_pages(void*, std::size_t) {}
 
 std::size_t resident_bytes(const void* pages, std::size_t bytes) {
-  constexpr std::size_t small_page = 4096;
   constexpr std::size_t at_a_time = 256;
   const KeptErrors kept;
   std::size_t resident = 0;
@@ -212,7 +184,7 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes) {
   const auto* const begin = static_cast<const char*>(pages);
   for (std::size_t done = 0; done < bytes;) {
     std::size_t count = 0;
-    for (; count < at_a_time && done < bytes; ++count, done += small_page) {
+    for (; count < at_a_time && done < bytes; ++count, done += least_page) {
       asked[count] = {};
       asked[count].VirtualAddress = const_cast<char*>(begin + done);
     }
@@ -222,7 +194,7 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes) {
     resident += static_cast<std::size_t>(
         std::count_if(asked, asked + count, [](const auto& page) { return page.VirtualAttributes.Valid != 0; }));
   }
-  return resident * small_page;
+  return resident * least_page;
 }
 
 std::size_t memory_of_machine() {

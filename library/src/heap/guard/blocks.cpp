@@ -13,7 +13,6 @@
 #include "base/bits.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
-#include "base/say.hpp"
 #include "checks/quarantine.hpp"
 #include "checks/report.hpp"
 #include "checks/sampler.hpp"
@@ -85,8 +84,10 @@ struct Record {
   std::uint32_t allocated_by = 0;  // thread; 0: none ever began here
   std::uint32_t freed_by = 0;      // thread; 0 while it is live
 };
-constinit Record* records = nullptr;
-Record& record_of(const void* begin) { return records[region.offset_of(begin) / block_alignment]; }
+static_assert(record_bytes == 0 || record_bytes == sizeof(Record));
+Record& record_of(const void* begin) {
+  return reinterpret_cast<Record*>(region.tables[5].base)[region.offset_of(begin) / block_alignment];
+}
 
 // With what is known of the block that begins, or began, at `begin`; null: of none.
 [[noreturn, gnu::cold]] void report(const char* what, const void* pointer, const void* begin) {
@@ -450,11 +451,6 @@ void report_access(const void* address) {
 bool start() {
   canary_key = (link_key << canary_told_bits) | canary_first_byte;
 #if BLOCKYARD_CHECKED
-  records = static_cast<Record*>(base::reserve_pages(region.most_bytes / block_alignment * sizeof(Record)));
-  if (records == nullptr) {
-    base::say("blockyard: the checked heap has no address space for its records\n");
-    std::abort();
-  }
   return true;
 #else
   return checks::start_sampler(settings.guard_sample);
