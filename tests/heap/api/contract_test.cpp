@@ -262,31 +262,36 @@ TEST(HeapContractDeathTest, a_block_freed_twice_with_another_freed_between_is_re
   }
 }
 
+// The checked build knows more and says it.
+#if defined(GTEST_USES_SIMPLE_RE)  // which has no alternatives
+constexpr const char* no_live_block = "blockyard: .* of a ";
+#else
+constexpr const char* no_live_block = "no live block|into the middle of a block|freed already";
+#endif
+
 TEST(HeapContractDeathTest, freed_blocks_and_foreign_pointers_have_no_size) {
   int on_stack = 0;
   EXPECT_DEATH(static_cast<void>(by_usable_size(&on_stack)), "never handed out");
   for (const std::size_t size : {64u, 20'000u, 100'000u}) {
     void* const block = by_malloc(size);
     by_free(block);
-    EXPECT_DEATH(static_cast<void>(by_usable_size(block)), "freed already|no live block");
-    EXPECT_DEATH(by_realloc(block, 4 * size), "freed already|no live block");
+    EXPECT_DEATH(static_cast<void>(by_usable_size(block)), no_live_block);
+    EXPECT_DEATH(by_realloc(block, 4 * size), no_live_block);
   }
 }
 
 TEST(HeapContractDeathTest, a_large_block_freed_twice_or_from_inside_is_reported) {
-  // The checked build knows more and says it.
-  constexpr const char* report = "no live block|into the middle of a block|freed already";
   for (const std::size_t size : {20'000u, 100'000u}) {  // cached when freed, and not
     auto* const block = static_cast<char*>(by_malloc(size));
-    EXPECT_DEATH(by_free(block + 4096), report);
-    EXPECT_DEATH(by_free(block + by_usable_size(block) - 4096), report);
-    EXPECT_DEATH(by_free(block + 16), report);
+    EXPECT_DEATH(by_free(block + 4096), no_live_block);
+    EXPECT_DEATH(by_free(block + by_usable_size(block) - 4096), no_live_block);
+    EXPECT_DEATH(by_free(block + 16), no_live_block);
     EXPECT_DEATH(
         {
           by_free(block);
           by_free(block);
         },
-        report);
+        no_live_block);
     by_free(block);
   }
 }
