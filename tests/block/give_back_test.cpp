@@ -46,15 +46,6 @@ std::size_t resident() {
   return sum;
 }
 
-// What was freed a moment ago stays, for it may soon be needed again. Under Wine a look takes as long as it stays.
-void expect_kept(std::size_t least) {
-#if __has_include(<sys/wait.h>)
-  EXPECT_GE(resident(), least);
-#else
-  static_cast<void>(least);
-#endif
-}
-
 // Sleeps, as long as it takes. What may stay: the page with the slab in use.
 void expect_given_back(std::size_t before) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -96,14 +87,36 @@ void expect_usable() {
   EXPECT_TRUE(static_invariants_hold());
 }
 
+// Of what is freed at most so much is given back at once, as it may soon be needed again. Tried anew where a busy
+// machine holds this thread up for longer. Under Wine a look takes as long as it stays.
+template <class Take, class Free>
+void expect_kept_at_first(std::size_t but_for, Take&& take, Free&& free) {
+#if __has_include(<sys/wait.h>)
+  bool is_kept = false;
+  for (int tries = 0; tries < 50 && !is_kept; ++tries) {
+    take();
+    const std::size_t full = resident();
+    free();
+    is_kept = resident() + but_for >= full;
+  }
+  EXPECT_TRUE(is_kept);
+#else
+  static_cast<void>(but_for);
+  take();
+  free();
+#endif
+}
+
 TEST(GiveBack, blocks_freed_in_any_order_while_the_program_sleeps) {
   SKIP_IF_WATCHED();
   using Blocks = StaticBlockAllocator<216, 8>;
   const std::size_t before = resident();
-  std::vector<void*> taken = take_much<Blocks>();
-  std::shuffle(taken.begin(), taken.end(), std::minstd_rand(1));
-  free_each<Blocks>(taken);
-  expect_kept(before + 15 * mib);
+  std::vector<void*> taken;
+  const auto take = [&] {
+    taken = take_much<Blocks>();
+    std::shuffle(taken.begin(), taken.end(), std::minstd_rand(1));
+  };
+  expect_kept_at_first(25 * mib, take, [&] { free_each<Blocks>(taken); });
   expect_given_back(before);
   expect_usable<Blocks>();
 }
@@ -112,8 +125,9 @@ TEST(GiveBack, chains_that_nobody_takes) {
   SKIP_IF_WATCHED();
   using Blocks = StaticBlockAllocator<224, 8>;
   const std::size_t before = resident();
-  free_at_once<Blocks>(take_much<Blocks>());
-  expect_kept(before + 40 * mib);
+  std::vector<void*> taken;
+  expect_kept_at_first(
+      0, [&] { taken = take_much<Blocks>(); }, [&] { free_at_once<Blocks>(taken); });
   expect_given_back(before);
   EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
   expect_usable<Blocks>();
@@ -152,9 +166,7 @@ TEST(GiveBack, a_pool_with_one_owner_that_was_reset) {
       std::memset(pool.allocate(), 1, 240);
     }
   };
-  fill();
-  pool.reset();
-  expect_kept(before + 15 * mib);
+  expect_kept_at_first(25 * mib, fill, [&] { pool.reset(); });
   expect_given_back(before);
   fill();
 }
