@@ -1,5 +1,5 @@
 """Attaches to a program that allocates hard, throws, forks and loads libraries, and detaches, again and again: the
-program must end as if nothing had been. tests/record/attach_soak.py [TIMES] prints what came of it."""
+program must end as if nothing had been. tests/record/attach_soak.py [TIMES [attached-own]] prints what came of it."""
 
 import shutil
 import subprocess
@@ -25,12 +25,12 @@ class Soak:
     mappings: int  # of the recorder's shared memory that are left
 
 
-def soak(times: int, folder: Path) -> Soak:
+def soak(times: int, folder: Path, name: str = "attached") -> Soak:
     library = native.path("libblockyard-record.so")
     copy, socket = folder / library.name, folder / "socket"
     shutil.copy(library, copy)
     busy = subprocess.Popen(
-        [program("attached"), "busy", PROGRAMS / "librecord-plugin.so"],
+        [program(name), "busy", PROGRAMS / "librecord-plugin.so"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -62,7 +62,7 @@ def main() -> int:
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        done = soak(times, Path(folder))
+        done = soak(times, Path(folder), *sys.argv[2:])
     print(f"{done.attached} of {times} attached in {time.monotonic() - begin:.0f} s, {len(done.refusals)} refusals")
     for refusal, count in Counter(done.refusals).items():
         print(f"  {count} times: {refusal.strip()}")

@@ -20,13 +20,13 @@ void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, const v
   return block;
 }
 
-template <typename Call>
+template <Owner owner = Owner::malloc, typename Call>
 void* reallocate(void* old_block, std::size_t size, const void* frame, Call call) {
   if (is_asleep() || self.busy != 0) return call();
   if (old_block == nullptr) return allocate(RecordKind::allocate, size, 0, frame, call);
   const Busy busy;
   if (!hooks_ready()) return call();
-  if (__builtin_expect(process->usable_size != nullptr, 0)) {
+  if (owner == Owner::malloc && __builtin_expect(process->usable_size != nullptr, 0)) {
     append<When::before>(pack(RecordKind::reallocate_begin_of_size, reinterpret_cast<std::uintptr_t>(old_block)),
                          process->usable_size(old_block));
   } else {
@@ -43,14 +43,14 @@ void* reallocate(void* old_block, std::size_t size, const void* frame, Call call
 }
 
 /// Gives a block back by `call`.
-template <typename Call>
+template <Owner owner = Owner::malloc, typename Call>
 void release(void* block, const void* frame, Call call) {
   if (is_asleep() || self.busy != 0) {
     call();
     return;
   }
   const Busy busy;
-  record_free(block, frame);
+  record_free<owner>(block, frame);
   call();
 }
 

@@ -1,5 +1,6 @@
 #include "record/imports.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -230,15 +231,15 @@ void build_bridge(std::byte* at, void* to) {
 
 // A call or a jump is one byte and the distance from behind it. That some other four bytes are just the distance to an
 // allocation function, behind just such a byte, happens once in 2^39 places.
-std::size_t rewrite_segment(unsigned char* begin, unsigned char* end, std::span<const Redirection> redirections,
-                            const std::byte* bridges) {
+template <typename Visit>
+void for_calls(unsigned char* begin, unsigned char* end, std::span<const Redirection> redirections,
+               const std::byte* bridges, Visit visit) {
   const void* lowest = redirections[0].from;
   const void* highest = lowest;
   for (const Redirection& one : redirections) {
     if (one.from < lowest) lowest = one.from;
     if (one.from > highest) highest = one.from;
   }
-  std::size_t changed = 0;
   for (unsigned char* at = begin; at + 5 <= end; ++at) {
     if (*at != 0xe8 && *at != 0xe9) continue;
     std::int32_t distance = 0;
@@ -248,54 +249,84 @@ std::size_t rewrite_segment(unsigned char* begin, unsigned char* end, std::span<
     for (std::size_t i = 0; i < redirections.size(); ++i) {
       if (redirections[i].from != target) continue;
       const auto to = reinterpret_cast<const unsigned char*>(bridges + i * bridge_bytes) - (at + 5);
-      distance = static_cast<std::int32_t>(to);
-      std::memcpy(at + 1, &distance, sizeof distance);
-      ++changed;
+      visit(at + 1, distance, static_cast<std::int32_t>(to));
       break;
     }
   }
-  return changed;
+}
+
+// Calls `visit` with the beginning and the end of each segment with code.
+template <typename Visit>
+void for_code(const dl_phdr_info& object, Visit visit) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    const std::uint64_t from = object.dlpi_addr + segment.p_vaddr;
+    visit(reinterpret_cast<unsigned char*>(from), reinterpret_cast<unsigned char*>(from + segment.p_memsz));
+  }
+}
+
+// nullptr where there is no room, or no right.
+std::byte* build_bridges(const dl_phdr_info& object, std::span<const Redirection> redirections) {
+  if (redirections.empty() || redirections.size() * bridge_bytes > bridges_bytes) return nullptr;
+  std::uint64_t begin = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  for_code(object, [&](unsigned char* from, unsigned char* to) {
+    begin = std::min(begin, reinterpret_cast<std::uint64_t>(from));
+    end = std::max(end, reinterpret_cast<std::uint64_t>(to));
+  });
+  std::byte* const bridges = begin < end ? memory_near(begin, end) : nullptr;
+  if (bridges == nullptr) return nullptr;
+  for (std::size_t i = 0; i < redirections.size(); ++i) build_bridge(bridges + i * bridge_bytes, redirections[i].to);
+  if (mprotect(bridges, bridges_bytes, PROT_READ | PROT_EXEC) == 0) return bridges;
+  munmap(bridges, bridges_bytes);
+  return nullptr;
 }
 
 }  // namespace
 
 std::size_t rewrite_calls(const dl_phdr_info& object, std::span<const Redirection> redirections) {
-  if (redirections.empty() || redirections.size() * bridge_bytes > bridges_bytes) return 0;
-  std::uint64_t begin = ~std::uint64_t{0};
-  std::uint64_t end = 0;
-  const auto for_code = [&](auto&& visit) {
-    for (int i = 0; i < object.dlpi_phnum; ++i) {
-      const ElfW(Phdr)& segment = object.dlpi_phdr[i];
-      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-      const std::uint64_t from = object.dlpi_addr + segment.p_vaddr;
-      visit(from, from + segment.p_memsz);
-    }
-  };
-  for_code([&](std::uint64_t from, std::uint64_t to) {
-    if (from < begin) begin = from;
-    if (to > end) end = to;
-  });
-  if (begin >= end) return 0;
-  std::byte* const bridges = memory_near(begin, end);
+  std::byte* const bridges = build_bridges(object, redirections);
   if (bridges == nullptr) return 0;
-  for (std::size_t i = 0; i < redirections.size(); ++i) build_bridge(bridges + i * bridge_bytes, redirections[i].to);
   std::size_t changed = 0;
-  const bool may_run = mprotect(bridges, bridges_bytes, PROT_READ | PROT_EXEC) == 0;
-  for_code([&](std::uint64_t from, std::uint64_t to) {
-    void* const first = reinterpret_cast<void*>(down_to_page(from));
-    const std::size_t bytes = to - down_to_page(from);
-    if (!may_run || mprotect(first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return;
-    changed += rewrite_segment(reinterpret_cast<unsigned char*>(from), reinterpret_cast<unsigned char*>(to),
-                               redirections, bridges);
+  for_code(object, [&](unsigned char* from, unsigned char* to) {
+    void* const first = reinterpret_cast<void*>(down_to_page(reinterpret_cast<std::uint64_t>(from)));
+    const auto bytes = static_cast<std::size_t>(to - static_cast<unsigned char*>(first));
+    if (mprotect(first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return;
+    for_calls(from, to, redirections, bridges, [&](unsigned char* at, std::int32_t, std::int32_t distance) {
+      std::memcpy(at, &distance, sizeof distance);
+      ++changed;
+    });
     mprotect(first, bytes, PROT_READ | PROT_EXEC);
   });
   if (changed == 0) munmap(bridges, bridges_bytes);
   return changed;
 }
 
+std::span<const CodeChange> plan_calls(const dl_phdr_info& object, std::span<const Redirection> redirections) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::byte* const bridges = build_bridges(object, redirections);
+  if (bridges == nullptr) return {};
+  void* const memory = mmap(nullptr, most * sizeof(CodeChange), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  std::size_t count = 0;
+  auto* const changes = memory == MAP_FAILED ? nullptr : static_cast<CodeChange*>(memory);
+  for_code(object, [&](unsigned char* from, unsigned char* to) {
+    for_calls(from, to, redirections, bridges, [&](unsigned char* at, std::int32_t before, std::int32_t after) {
+      if (changes != nullptr && count < most) changes[count++] = {reinterpret_cast<std::uint64_t>(at), before, after};
+    });
+  });
+  if (count == 0) munmap(bridges, bridges_bytes);
+  if (changes == nullptr) return {};
+  const std::size_t used = (count * sizeof(CodeChange) + page_bytes - 1) / page_bytes * page_bytes;
+  munmap(reinterpret_cast<std::byte*>(changes) + used, most * sizeof(CodeChange) - used);
+  return {changes, count};
+}
+
 #else
 
 std::size_t rewrite_calls(const dl_phdr_info&, std::span<const Redirection>) { return 0; }
+std::span<const CodeChange> plan_calls(const dl_phdr_info&, std::span<const Redirection>) { return {}; }
 
 #endif
 

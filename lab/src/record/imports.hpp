@@ -46,4 +46,15 @@ std::size_t rewrite_imports(const dl_phdr_info& object, std::span<const Redirect
 /// no other thread runs that code. Returns how many were changed; none where the system forbids to change code.
 std::size_t rewrite_calls(const dl_phdr_info& object, std::span<const Redirection> redirections);
 
+/// Four bytes of code, as they are and as they would be for rewrite_calls().
+struct CodeChange {
+  std::uint64_t at;
+  std::int32_t before;
+  std::int32_t after;
+};
+
+/// What rewrite_calls() would change, for who can stop all threads. Maps the list, and the code that the calls are to
+/// lead to, for good. Empty where there is no room.
+std::span<const CodeChange> plan_calls(const dl_phdr_info& object, std::span<const Redirection> redirections);
+
 }  // namespace blockyard::record

@@ -88,15 +88,15 @@ void* own_malloc(std::size_t size) {
   return allocate(RecordKind::allocate, size, 0, BLOCKYARD_FRAME, [=] { return real_of<Allocate>(malloc_)(size); });
 }
 void own_free(void* block) {
-  release(block, BLOCKYARD_FRAME, [=] { real_of<Free>(free_)(block); });
+  release<Owner::other>(block, BLOCKYARD_FRAME, [=] { real_of<Free>(free_)(block); });
 }
 void* own_calloc(std::size_t count, std::size_t size) {
   return allocate(RecordKind::allocate_zeroed, count * size, 0, BLOCKYARD_FRAME,
                   [=] { return real_of<AllocateTwo>(calloc_)(count, size); });
 }
 void* own_realloc(void* block, std::size_t size) {
-  return reallocate(block, size, BLOCKYARD_FRAME,
-                    [=] { return real_of<void* (*)(void*, std::size_t)>(realloc_)(block, size); });
+  return reallocate<Owner::other>(block, size, BLOCKYARD_FRAME,
+                                  [=] { return real_of<void* (*)(void*, std::size_t)>(realloc_)(block, size); });
 }
 int own_posix_memalign(void** result, std::size_t alignment, std::size_t size) {
   int error = 0;
@@ -128,14 +128,16 @@ void* own_mallocx(std::size_t size, int flags) {
                   [=] { return real_of<void* (*)(std::size_t, int)>(mallocx_)(size, flags); });
 }
 void* own_rallocx(void* block, std::size_t size, int flags) {
-  return reallocate(block, size, BLOCKYARD_FRAME,
-                    [=] { return real_of<void* (*)(void*, std::size_t, int)>(rallocx_)(block, size, flags); });
+  return reallocate<Owner::other>(block, size, BLOCKYARD_FRAME, [=] {
+    return real_of<void* (*)(void*, std::size_t, int)>(rallocx_)(block, size, flags);
+  });
 }
 void own_dallocx(void* block, int flags) {
-  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, int)>(dallocx_)(block, flags); });
+  release<Owner::other>(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, int)>(dallocx_)(block, flags); });
 }
 void own_sdallocx(void* block, std::size_t size, int flags) {
-  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, std::size_t, int)>(sdallocx_)(block, size, flags); });
+  release<Owner::other>(block, BLOCKYARD_FRAME,
+                        [=] { real_of<void (*)(void*, std::size_t, int)>(sdallocx_)(block, size, flags); });
 }
 
 // mimalloc's.
@@ -149,17 +151,18 @@ void* own_size_aligned(std::size_t size, std::size_t alignment) {
                   [=] { return real_of<AllocateTwo>(index)(size, alignment); });
 }
 void* own_realloc_aligned(void* block, std::size_t size, std::size_t alignment) {
-  return reallocate(block, size, BLOCKYARD_FRAME, [=] {
+  return reallocate<Owner::other>(block, size, BLOCKYARD_FRAME, [=] {
     return real_of<void* (*)(void*, std::size_t, std::size_t)>(realloc_aligned_)(block, size, alignment);
   });
 }
 template <Index index>
 void own_free_with(void* block, std::size_t fact) {
-  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, std::size_t)>(index)(block, fact); });
+  release<Owner::other>(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, std::size_t)>(index)(block, fact); });
 }
 void own_free_size_aligned(void* block, std::size_t size, std::size_t alignment) {
-  release(block, BLOCKYARD_FRAME,
-          [=] { real_of<void (*)(void*, std::size_t, std::size_t)>(free_size_aligned_)(block, size, alignment); });
+  release<Owner::other>(block, BLOCKYARD_FRAME, [=] {
+    real_of<void (*)(void*, std::size_t, std::size_t)>(free_size_aligned_)(block, size, alignment);
+  });
 }
 
 // C++'s. They need not be the allocator's malloc: a program's own may count, or put something in front of each block.
@@ -199,7 +202,7 @@ void* own_new_aligned(std::size_t size, std::size_t alignment) {
 }
 template <Index index, typename... More>
 void own_delete(void* block, More... more) {
-  release(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, More...)>(index)(block, more...); });
+  release<Owner::other>(block, BLOCKYARD_FRAME, [=] { real_of<void (*)(void*, More...)>(index)(block, more...); });
 }
 
 // Compilers fill the table before anything runs, since it may be needed before our constructors do; no function call in
@@ -600,14 +603,27 @@ void rewrite_additions() {
 
 }  // namespace
 
-bool hook_own_allocator(char (&name)[64]) {
-  dl_iterate_phdr(note, nullptr);  // what is loaded at the start reaches the hooks by the loader's rules
-  const FoundSymbol behind = find_next("malloc");
-  const FoundSymbol first = find_anywhere("malloc");
-  Wanted wanted{nullptr};
-  if (first.address != nullptr && first.address != behind.address) {
-    // It hands calls on to us, as it did before our constructors ran: nothing of it needs a hook.
-    if (!is_constructed) return true;
+namespace {
+
+/// What is to be changed in the object with an allocator of its own.
+struct Plan {
+  const void* inside;
+  std::span<const Redirection> redirections;
+  std::span<const CodeChange> changes;
+};
+
+int plan_object(dl_phdr_info* object, std::size_t, void* data) {
+  Plan& plan = *static_cast<Plan*>(data);
+  if (!contains(*object, plan.inside)) return 0;
+  plan.changes = plan_calls(*object, plan.redirections);
+  return 1;
+}
+
+// Redirects what the allocator in front of the hooks has, by whose calls the hooks were reached so far. Its name, "."
+// for the program itself, and an address in it; nullptr where there is none.
+const void* redirect_own(char (&name)[64], const FoundSymbol& first, bool is_in_front) {
+  const void* inside = nullptr;
+  if (is_in_front) {
     if (first.object[0] == '\0') {
       std::strcpy(name, ".");
     } else {
@@ -621,21 +637,49 @@ bool hook_own_allocator(char (&name)[64]) {
       function.is_exported = true;
       if (&function < functions + new_) redirect(function.real, function.hook, function.name);
     }
-    wanted.inside = first.address;
+    inside = first.address;
     if (name[0] == '.') redirect_linked_in(true);  // its own names for the same functions, and for more
   } else if (redirect_linked_in(false)) {
     name[0] = '.';
-    wanted.inside = functions[free_].real != nullptr ? functions[free_].real : functions[sdallocx_].real;
-  } else {
-    return true;
+    inside = functions[free_].real != nullptr ? functions[free_].real : functions[sdallocx_].real;
   }
-  redirect_operators();
+  if (inside != nullptr) redirect_operators();
+  return inside;
+}
+
+}  // namespace
+
+bool hook_own_allocator(char (&name)[64]) {
+  dl_iterate_phdr(note, nullptr);  // what is loaded at the start reaches the hooks by the loader's rules
+  const FoundSymbol first = find_anywhere("malloc");
+  const bool is_in_front = first.address != nullptr && first.address != find_next("malloc").address;
+  // It hands calls on to us, as it did before our constructors ran: nothing of it needs a hook.
+  if (is_in_front && !is_constructed) return true;
+  Wanted wanted{redirect_own(name, first, is_in_front)};
+  if (wanted.inside == nullptr) return true;
   dl_iterate_phdr(rewrite, &wanted);
   own_is_hooked = wanted.changed > 0;
   return own_is_hooked;
 }
 
 bool own_allocator_is_hooked() { return own_is_hooked; }
+
+std::span<const CodeChange> plan_own_of_running() {
+  static Plan plan{nullptr, {}, {}};
+  const ObjectsLock held;
+  static bool is_planned = false;
+  if (is_planned) return plan.changes;
+  is_planned = true;
+  const FoundSymbol first = find_anywhere("malloc");
+  char name[64] = {};
+  // The hooks of a recorder that was killed are behind those in front.
+  const std::size_t before = redirection_count;
+  plan.inside = redirect_own(name, first, first.object != nullptr && first.object[0] == '\0');
+  plan.redirections = {redirections + before, redirection_count - before};
+  if (plan.inside != nullptr) dl_iterate_phdr(plan_object, &plan);
+  redirection_count = before;
+  return plan.changes;
+}
 
 bool ObjectsLock::take_if_free() {
   const void* owner = nullptr;

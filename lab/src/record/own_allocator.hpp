@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+
+#include "record/imports.hpp"
 
 namespace blockyard::record {
 
@@ -12,12 +15,16 @@ namespace blockyard::record {
 bool hook_own_allocator(char (&name)[64]);
 
 /// Of a library that was loaded into a running program, and so stands behind all others: makes what the program's
-/// objects import reach the hooks. Other threads may run. Names an allocator that the program has linked in as
-/// hook_own_allocator() does; the calls of it are not changed. The program's libblockyard, if any, learns of us.
+/// objects import reach the hooks. Other threads may run. Names an allocator that the program exports as
+/// hook_own_allocator() does. The program's libblockyard, if any, learns of us.
 /// Returns how many imports were changed.
 std::size_t hook_running_program(char (&own)[64]);
 /// Gives every import back what it had.
 void unhook_running_program();
+
+/// Of such a program: the changes of code that make the calls of an allocator that is linked into it go through hooks.
+/// They stay the same, and so do their places. Until somebody makes them, with all threads stopped, nothing is changed.
+std::span<const CodeChange> plan_own_of_running();
 
 /// Whether hook_own_allocator() has found one and changed its calls.
 bool own_allocator_is_hooked();

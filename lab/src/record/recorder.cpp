@@ -52,6 +52,7 @@ std::size_t (*running_usable_size)(void*) = nullptr;
 bool is_running = false;
 bool allocator_is_named = false;
 char running_own[sizeof Hello{}.own_allocator] = {};
+bool running_own_is_hooked = false;
 
 class KeepErrno {
  public:
@@ -243,7 +244,7 @@ void name_allocator(Hello& hello) {
     allocator_is_named = true;
     own_is_hooked = is_running || hook_own_allocator(own);
     if (is_running) std::memcpy(own, running_own, sizeof own);
-    if (own[0] != '\0' && is_running) own_is_hooked = false;
+    if (own[0] != '\0' && is_running) own_is_hooked = running_own_is_hooked;
     if (const char* path = find_next("malloc").object; path != nullptr) file_name_of(path, hooked, sizeof hooked);
   }
   std::memcpy(hello.allocator, hooked, sizeof hooked);
@@ -690,7 +691,7 @@ bool all_have_left(const Mapped& mapped) {
 
 namespace {
 
-const char* attach_to(const char* socket, bool has_hooks) {
+const char* attach_to(const char* socket, bool has_hooks, bool is_changed) {
   const KeepErrno keep;
   const Busy busy;
   if (program_is_sanitized()) return "it is built with a sanitizer, whose own malloc stands in front of the recorder";
@@ -718,6 +719,8 @@ const char* attach_to(const char* socket, bool has_hooks) {
   if (!has_hooks) {
     std::memset(running_own, 0, sizeof running_own);
     hook_running_program(running_own);
+    if (is_changed) std::strcpy(running_own, ".");
+    running_own_is_hooked = is_changed;
   }
   if (attach_over(connection, false)) return nullptr;
   unhook_running_program();
@@ -727,17 +730,29 @@ const char* attach_to(const char* socket, bool has_hooks) {
 
 }  // namespace
 
-const char* attach_to_running(const char* socket) {
+std::span<const CodeChange> plan_for_running() {
+  const KeepErrno keep;
+  const Busy busy;
+  ProcessState* state = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
+  const StateLock lock(*state);
+  if (state->hooks_key == key_undecided) __atomic_store_n(&state->hooks_key, key_off, __ATOMIC_RELEASE);
+  // What was preloaded has hooks already.
+  const bool has_hooks = own_allocator_is_hooked() || (state->hooks_key >= first_key && !is_running);
+  if (has_hooks || program_is_sanitized()) return {};
+  return plan_own_of_running();
+}
+
+const char* attach_to_running(const char* socket, bool is_changed) {
   // A `blockyard record` that was killed, or met a stopped program, took no hook back.
   const ProcessState& state = *__atomic_load_n(&process, __ATOMIC_ACQUIRE);
   if (is_running && __atomic_load_n(&state.hooks_key, __ATOMIC_ACQUIRE) >= first_key &&
       collector_is_gone(state.collector)) {
     detach_from_running();
   }
-  return attach_to(socket, false);
+  return attach_to(socket, false, is_changed);
 }
 
-const char* attach_to_awoken(const char* socket) { return attach_to(socket, true); }
+const char* attach_to_awoken(const char* socket) { return attach_to(socket, true, false); }
 
 void detach_from_running() {
   const KeepErrno keep;

@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "record/imports.hpp"
 #include "record/mapped.hpp"
 #include "record/real.hpp"
 #include "record/ring.hpp"
@@ -131,10 +133,14 @@ inline void record_allocation(RecordKind kind, void* block, std::size_t size, st
   if (__builtin_expect(limits_are_watched, 0)) watch_event(kind, size);
 }
 
+/// Whose block it is: malloc's, which can say how large it is, or that of an allocator that was not asked.
+enum class Owner { malloc, other };
+
 /// The real allocator is about to get a block back. Call it under Busy.
+template <Owner owner = Owner::malloc>
 inline void record_free(void* block, const void* frame) {
   if (block == nullptr || !hooks_ready()) return;
-  if (__builtin_expect(process->usable_size != nullptr, 0)) {
+  if (owner == Owner::malloc && __builtin_expect(process->usable_size != nullptr, 0)) {
     append_event<When::before>(pack(RecordKind::free_of_size, reinterpret_cast<std::uintptr_t>(block)),
                                process->usable_size(block), frame);
     return;
@@ -151,9 +157,11 @@ void return_to_recording(std::uint64_t left);
 void notice_unloaded();
 /// Reports a thread's name to the collector. At most max_text_bytes are kept.
 void record_text(RecordKind kind, const char* text, bool engine);
-/// Begins to record a program that runs already, into the collector at this socket. Returns nullptr, or why it could
-/// not: a sentence. Keeps errno.
-const char* attach_to_running(const char* socket);
+/// What plan_own_of_running() says. Calls may be changed from then on: nothing is recorded yet. Keeps errno.
+std::span<const CodeChange> plan_for_running();
+/// Begins to record a program that runs already, into the collector at this socket. `is_changed`: the code that was
+/// planned. Returns nullptr, or why it could not: a sentence. Keeps errno.
+const char* attach_to_running(const char* socket, bool is_changed);
 /// The same of one whose hooks sleep.
 const char* attach_to_awoken(const char* socket);
 /// Ends that. Afterwards no hook is in place, no memory is shared, and no thread is inside the recorder; where one does

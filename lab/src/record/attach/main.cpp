@@ -1,5 +1,6 @@
 // blockyard-attach: makes a running program load the recorder, and call it.
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -7,6 +8,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,6 +23,8 @@
 #include "record/attach/stop.hpp"
 #include "record/attach/target.hpp"
 #include "record/attached.hpp"
+#include "record/channel.hpp"
+#include "record/imports.hpp"
 
 namespace {
 
@@ -146,6 +150,64 @@ void call(const Target& target, const std::function<std::uint64_t(const Code&)>&
               std::to_string(patience.count()) + " s (" + why + "); nothing was changed, try again");
 }
 
+/// Makes changes of the program's code, or takes them back, while all its threads stand still.
+class CodeChanges {
+ public:
+  CodeChanges(const Target& target, const AttachReport& report) : target_(target), changes_(report.change_count) {
+    if (!changes_.empty() && !target.read(report.changes, changes_.data(), changes_.size() * sizeof changes_[0]))
+      changes_.clear();
+  }
+
+  /// False where nothing is to be changed or is not what it was, or where the threads do not stop in time.
+  bool make(bool back, Stood& stood) const {
+    std::map<std::uint64_t, std::vector<std::byte>> pages;
+    for (const CodeChange& change : changes_) {
+      for (std::size_t i = 0; i < sizeof change.before; ++i) {
+        const std::uint64_t at = change.at + i;
+        std::vector<std::byte>& page = pages[at / page_bytes];
+        if (page.empty()) {
+          page.resize(page_bytes);
+          if (!target_.read(at / page_bytes * page_bytes, page.data(), page_bytes)) return false;
+        }
+        std::byte& is = page[at % page_bytes];
+        const std::byte from = byte_of(back ? change.after : change.before, i);
+        const std::byte to = byte_of(back ? change.before : change.after, i);
+        if (is != from && is != to) return false;
+        is = to;
+      }
+    }
+    if (pages.empty()) return false;
+    const auto give_up = Clock::now() + patience;
+    for (auto most = std::chrono::milliseconds(5); Clock::now() < give_up;
+         most = std::min(2 * most, std::chrono::milliseconds(100))) {
+      const Urgent urgent;
+      const auto begin = Clock::now();
+      bool done = false;
+      {
+        const AllStopped all(target_, begin + most);
+        done = all.is_complete();
+        for (const auto& [number, bytes] : pages) {
+          if (done) done = target_.write(number * page_bytes, bytes.data(), page_bytes);
+        }
+      }
+      stood.longest_ms =
+          std::max(stood.longest_ms, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+      if (done) return true;
+      let_late_threads_go();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+ private:
+  static std::byte byte_of(std::int32_t value, std::size_t i) {
+    return static_cast<std::byte>(static_cast<std::uint32_t>(value) >> 8 * i);
+  }
+
+  const Target& target_;
+  std::vector<CodeChange> changes_;
+};
+
 void run(const Settings& settings) {
   const Target target(settings.pid);
   target.refuse_unfit();
@@ -168,13 +230,32 @@ void run(const Settings& settings) {
     target.read(base + library.at("by_attach_report"), &report, sizeof report);
     return report;
   };
-  const std::uint64_t function = base + library.at(settings.detach ? "by_detach" : "by_attach");
-  const AttachReport before = report_now();
-  call(
-      target, [function](const Code&) { return function; }, settings.socket, 0, stood);
-  const AttachReport report = report_now();
-  if (report.calls == before.calls) throw Error(who + " ended while it was attached to");
-  if (report.failed != 0) throw Error(who + " can't be recorded: " + std::string(report.text));
+  const auto call_here = [&](const char* name) {
+    const std::uint64_t function = base + library.at(name);
+    const std::uint32_t before = report_now().calls;
+    call(
+        target, [function](const Code&) { return function; }, settings.socket, 0, stood);
+    const AttachReport report = report_now();
+    if (report.calls == before) throw Error(who + " ended while it was attached to");
+    return report;
+  };
+  const auto change_code = [&](const AttachReport& report, bool back) {
+    const std::uint64_t is_changed = CodeChanges(target, report).make(back, stood) ? !back : report.is_changed;
+    target.write(base + library.at("by_attach_report") + offsetof(AttachReport, is_changed), &is_changed,
+                 sizeof is_changed);
+  };
+  // Calls that lead to the hooks while nothing records just go on to where they led before.
+  if (settings.detach) {
+    change_code(report_now(), true);
+    call_here("by_detach");
+  } else {
+    change_code(call_here("by_plan"), false);
+    const AttachReport report = call_here("by_attach");
+    if (report.failed != 0) {
+      change_code(report, true);
+      throw Error(who + " can't be recorded: " + std::string(report.text));
+    }
+  }
   std::printf("{\"stopped_ms\": %.3f, \"in_call_ms\": %.3f}\n", stood.longest_ms, stood.in_call_ms);
 }
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <set>
 #include <string>
 
 #include <cpuid.h>
@@ -61,6 +64,12 @@ void pause_us(long us) {
   throw Error(who + " can't be attached to: " + std::strerror(error));
 }
 
+// A thread that has ended stays where it was the first of the program, and others run on.
+bool has_ended(const Target& target, pid_t thread) {
+  const std::string state = target.status("State", thread);
+  return state.empty() || state.starts_with("Z") || state.starts_with("X");
+}
+
 std::vector<pid_t>& late_threads() {
   static std::vector<pid_t> late;
   return late;
@@ -93,34 +102,47 @@ Urgent::~Urgent() {
   sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
-Stop::Stop(const Target& target, pid_t thread) : target_(target), thread_(thread) {
+Stop::Stop(const Target& target, pid_t thread) : Stop(target, thread, Begin{}) {
+  wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
+}
+
+Stop::Stop(const Target& target, pid_t thread, Begin) : target_(target), thread_(thread) {
   let_late_threads_go();
+  // One that was late has been asked already.
+  if (std::erase(late_threads(), thread) != 0) {
+    is_attached_ = true;
+    return;
+  }
   // One that waits for a child made by vfork() does not stop before that is done.
   if (target.status("State", thread).starts_with("D")) return;
   if (ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
-    if (errno == ESRCH) return;
-    refuse(target.pid(), errno);
+    const int error = errno;
+    if (error == ESRCH || has_ended(target, thread)) return;
+    refuse(target.pid(), error);
   }
   is_attached_ = true;
   ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
-  for (int look = 0; look < 2000 && is_attached_ && !is_stopped_; ++look) {
+}
+
+void Stop::wait(std::chrono::steady_clock::time_point until) {
+  while (is_attached_ && !is_stopped_ && std::chrono::steady_clock::now() < until) {
     int status = 0;
-    const pid_t waited = waitpid(thread, &status, __WALL | WNOHANG);
+    const pid_t waited = waitpid(thread_, &status, __WALL | WNOHANG);
     if (waited == 0) {
       pause_us(20);
-    } else if (waited != thread || !WIFSTOPPED(status)) {
+    } else if (waited != thread_ || !WIFSTOPPED(status)) {
       is_attached_ = false;
     } else if (status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP) {
       // The program was stopped, as by Ctrl+Z: it stays so.
-      ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
+      ptrace(PTRACE_DETACH, thread_, nullptr, nullptr);
       is_attached_ = false;
     } else if (status >> 16 == PTRACE_EVENT_STOP) {
       is_stopped_ = true;
     } else {
-      ptrace(PTRACE_CONT, thread, nullptr, WSTOPSIG(status));  // a signal on its way
+      ptrace(PTRACE_CONT, thread_, nullptr, WSTOPSIG(status));  // a signal on its way
     }
   }
-  if (is_stopped_ && ptrace(PTRACE_GETREGS, thread, nullptr, &registers_) != 0) {
+  if (is_stopped_ && ptrace(PTRACE_GETREGS, thread_, nullptr, &registers_) != 0) {
     is_stopped_ = is_attached_ = false;
   }
   if (is_stopped_) resume_interrupted();
@@ -133,6 +155,25 @@ Stop::~Stop() {
     return;
   }
   ptrace(PTRACE_DETACH, thread_, nullptr, nullptr);
+}
+
+AllStopped::AllStopped(const Target& target, std::chrono::steady_clock::time_point until) {
+  std::set<pid_t> known;
+  // A thread that still runs may make others.
+  for (bool any = true; any;) {
+    any = false;
+    const std::size_t first = stops_.size();
+    for (const pid_t thread : target.threads()) {
+      if (!known.insert(thread).second) continue;
+      any = true;
+      stops_.push_back(std::make_unique<Stop>(target, thread, Stop::Begin{}));
+    }
+    for (std::size_t i = first; i < stops_.size(); ++i) {
+      stops_[i]->wait(until);
+      if (!stops_[i]->is_stopped() && !has_ended(target, stops_[i]->thread())) return;
+    }
+  }
+  is_complete_ = !stops_.empty();
 }
 
 // Where a system call gave up just because of us, it is begun anew.

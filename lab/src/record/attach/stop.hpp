@@ -1,8 +1,10 @@
-// A thread of a program, stopped by ptrace.
+// Threads of a program, stopped by ptrace.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,11 @@ class Urgent {
 /// One thread, stopped for as long as this lives.
 class Stop {
  public:
+  struct Begin {};
+  /// Asks the thread to stop and does not wait for it: wait() does.
+  Stop(const Target& target, pid_t thread, Begin);
+  /// Until the thread has stopped or is gone, or that time has come.
+  void wait(std::chrono::steady_clock::time_point until);
   /// Throws journal::Error where the system forbids it. Where the thread is gone, or does not stop soon, as one that
   /// waits for a child made by vfork(), is_stopped() is false.
   Stop(const Target& target, pid_t thread);
@@ -55,6 +62,18 @@ class Stop {
   bool is_stopped_ = false;
   bool is_attached_ = false;
   user_regs_struct registers_{};
+};
+
+/// All threads of a program, stopped for as long as this lives.
+class AllStopped {
+ public:
+  /// Where one does not stop until then, is_complete() is false.
+  AllStopped(const Target& target, std::chrono::steady_clock::time_point until);
+  bool is_complete() const { return is_complete_; }
+
+ private:
+  std::vector<std::unique_ptr<Stop>> stops_;
+  bool is_complete_ = false;
 };
 
 /// The mask of blocked signals that a called thread has until it is back, as /proc shows it.

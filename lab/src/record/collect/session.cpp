@@ -99,9 +99,14 @@ std::string Session::blocks_from_before() const {
   const std::string begin =
       "the recording began while the program ran, " + attached_ + ", so what lived before is in no figure: ";
   if (repairs.before_frees == 0) return begin + "none of it was freed while it was recorded";
-  return begin + std::to_string(repairs.before_frees) + (repairs.before_frees == 1 ? " such block" : " such blocks") +
-         " of " + std::to_string(repairs.before_bytes) + " bytes, as the allocator rounds them, " +
-         (repairs.before_frees == 1 ? "was" : "were") + " freed while it was recorded";
+  const bool is_one = repairs.before_frees == 1;
+  // An allocator that is linked in is not asked.
+  const std::string of = settings_.own_is_hooked && !settings_.own.empty() ? " of at least " : " of ";
+  const std::string of_bytes =
+      repairs.before_bytes == 0 ? " of unknown size "
+                                : of + std::to_string(repairs.before_bytes) + " bytes, as the allocator rounds them, ";
+  return begin + std::to_string(repairs.before_frees) + (is_one ? " such block" : " such blocks") + of_bytes +
+         (is_one ? "was" : "were") + " freed while it was recorded";
 }
 
 void Session::begin(const ForkSnapshot* inherited) {
