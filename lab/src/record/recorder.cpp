@@ -762,13 +762,14 @@ void detach_from_running() {
   if (toggle_signal != 0) sigaction(toggle_signal, &before_toggle, nullptr);
   const bool had_signal = toggle_signal != 0;
   toggle_signal = 0;
-  if (is_running) unhook_running_program();
   Hello hello;
   hello.pid = getpid();
   hello.parent_key = state.hooks_key;
   hello.purpose = Purpose::leaves;
   const StateLock lock(state);
+  // First: with some imports given back, blocks whose allocation nobody saw would be freed.
   end_recording();
+  if (is_running) unhook_running_program();
   syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
   const bool have_left = all_have_left(state.mapped);
   tell(socket_name, hello);
