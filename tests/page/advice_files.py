@@ -76,7 +76,7 @@ def measured(total_ns: float) -> dict[str, Any]:
 
 REPORT = json.loads("""{
   "journal": "game.byj", "leave": [], "inside": [], "left_count": 0, "on": [], "notes": [], "dotnet": false,
-  "has_names": true, "marked_frames": true, "frames": 60, "program": "", "allocator": "", "allocations": 0,
+  "cpp": true, "has_names": true, "marked_frames": true, "frames": 60, "program": "", "allocator": "", "allocations": 0,
   "halves": null, "duration_ns": 6000000000, "estimated_ns": 1e7, "estimated_worst_frame_ns": 1e6,
   "worst_frame_ns": 1000000000
 }""")
