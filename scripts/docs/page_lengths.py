@@ -9,9 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-TOTAL_WORDS = 41_642
+TOTAL_WORDS = 40_000
 GUIDE_PAGE_WORDS = 1_200
-DESIGN_WORDS = 7_640
+DESIGN_WORDS = 7_250
 README_LINES = 120
 COLUMNS = 120
 
