@@ -35,7 +35,6 @@ _LANGUAGES = {
     ".cs": "csharp",
     ".yml": "yaml",
     ".json": "json",
-    ".pml": "promela",
     ".txt": "text",
 }
 

@@ -107,6 +107,17 @@ class Explorer {
     }
   }
 
+  /// Runs `last` alone, with every store visible, and ends the schedule: the child of a process that forks, which has
+  /// none of its other threads.
+  void end_in(const std::function<void()>& last) {
+    current_ = -1;
+    for (auto& fibre : fibres_) {
+      commit(*fibre, nullptr);
+    }
+    last();
+    throw Ended();
+  }
+
   /// One of `count` ways to go on.
   std::size_t choose(std::size_t count) {
     if (count <= 1) {
@@ -156,6 +167,7 @@ class Explorer {
     std::deque<Store> stores;
     bool done = false;
   };
+  struct Ended {};
   struct Choice {
     std::size_t picked;
     std::size_t count;
@@ -188,6 +200,8 @@ class Explorer {
       fibre.body();
     } catch (const Violation& violation) {
       self->violation_ = violation.what();
+    } catch (const Ended&) {
+      self->ended_ = true;
     }
     fibre.done = true;
     self->leave();
@@ -201,7 +215,7 @@ class Explorer {
         left.push_back(thread);
       }
     }
-    if (left.empty() || !violation_.empty()) {
+    if (left.empty() || ended_ || !violation_.empty()) {
       setcontext(&main_);
     }
     current_ = left[choose(left.size())];
@@ -220,6 +234,7 @@ class Explorer {
     position_ = 0;
     preempted_ = 0;
     steps_ = 0;
+    ended_ = false;
     violation_.clear();
     fibres_.clear();
     Program program = make();
@@ -268,6 +283,7 @@ class Explorer {
   int preempted_ = 0;
   int steps_ = 0;
   int current_ = -1;
+  bool ended_ = false;
   std::string violation_;
   std::vector<std::unique_ptr<Fibre>> fibres_;
   ucontext_t main_{};

@@ -30,12 +30,16 @@ Explorer::Program remote_free() {
     std::array<std::array<Plain<std::uint32_t>, 4>, 3> link;  // of block unit u in slab s
     std::array<std::array<Plain<int>, 4>, 3> contents;        // what the program wrote before it freed
     std::multiset<std::pair<std::uint32_t, std::uint32_t>> adopted;
+    std::array<int, 3> used{0, 3, 1};  // once none is left the owner gives the slab back
 
     void free(std::uint32_t slab, std::uint32_t unit) {
       contents[slab][unit].write(7);
       const bool announce = RemoteList<Atomics>::push(remote[slab], oldest[slab], unit,
                                                       [&](std::uint32_t next) { link[slab][unit].write(next); });
       if (announce) {
+        if (used[slab] == 0) {
+          throw Violation("a slab was given back while an announcement was on its way");
+        }
         PendingStack<Atomics>::push(pending, slab, pending_next[slab]);
       }
     }
@@ -60,6 +64,7 @@ Explorer::Program remote_free() {
             throw Violation("a remote list ends with another block than the one that was freed first");
           }
           unit = link[slab][unit].read();
+          --used[slab];
         }
         if (unit != 0) {
           throw Violation("a remote list is longer than its count");

@@ -84,7 +84,7 @@ _CODE = {".c", ".cpp", ".h", ".hpp"}
 # Documents hold snippets.
 _INCLUDING = _CODE | {".md"}
 _MOST_COLUMNS = 120
-_LIMITED_WIDTH = _CODE | {".py", ".cs", ".rs", ".js", ".css", ".cmake", ".toml", ".pml", ".sh", ".txt"}
+_LIMITED_WIDTH = _CODE | {".py", ".cs", ".rs", ".js", ".css", ".cmake", ".toml", ".sh", ".txt"}
 
 
 def files(root: Path) -> list[Path]:
