@@ -5,7 +5,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -21,50 +20,6 @@
 
 namespace blockyard {
 namespace {
-
-static_assert(sizeof(RBMap<std::string, int>) <= 24);
-static_assert(sizeof(RBMap<int, int, container::LessDefault, DirectBlocks>) <= 24);
-static_assert(sizeof(RBSet<std::string>) <= 24);
-
-TEST(RBMap, iterates_in_order_and_elements_know_their_neighbours) {
-  RBMap<int, std::string> map{{3, "c"}, {1, "a"}, {2, "b"}};
-  EXPECT_EQ(map.front()->value(), "a");
-  EXPECT_EQ(map.back()->key(), 3);
-  EXPECT_EQ(map.front()->next()->get(), "b");
-  EXPECT_EQ(map.back()->prev()->key(), 2);
-  EXPECT_EQ(map.back()->next(), nullptr);
-  std::string text;
-  for (const auto& entry : map) {
-    text += entry.value;
-  }
-  EXPECT_EQ(text, "abc");
-}
-
-TEST(RBMap, find_closest_is_the_last_key_not_above) {
-  RBMap<int, int> map{{10, 0}, {20, 0}};
-  EXPECT_EQ(map.find_closest(9), nullptr);
-  EXPECT_EQ(map.find_closest(10)->key(), 10);
-  EXPECT_EQ(map.find_closest(15)->key(), 10);
-  EXPECT_EQ(map.find_closest(99)->key(), 20);
-  EXPECT_EQ(map.lower_bound(15)->key(), 20);
-  EXPECT_EQ(map.lower_bound(21), nullptr);
-}
-
-TEST(RBMap, an_element_keeps_its_address_whatever_comes_and_goes) {
-  RBMap<int, int> map;
-  auto* const element = map.insert(5000, 1);
-  for (int i = 0; i < 10000; ++i) {
-    map.insert(i, i);
-  }
-  for (int i = 0; i < 10000; ++i) {
-    if (i != 5000) {
-      map.erase(i);
-    }
-  }
-  EXPECT_EQ(map.find(5000), element);
-  EXPECT_EQ(map.size(), 1u);
-  EXPECT_EQ(map.calculate_depth(), 1);
-}
 
 TEST(RBMap, the_tree_is_shallow) {
   RBMap<int, int> map;
@@ -133,73 +88,6 @@ TYPED_TEST(NumberKeys, of_which_the_greatest_is_found_only_when_it_is_there) {
     }
     ASSERT_TRUE(map.invariants_hold());
   }
-}
-
-// Enters keys in turn, then looks for all, then erases every other one: against std::map, the tree walked at each step.
-void expect_order_of_std_map(const std::vector<std::string>& keys) {
-  RBMap<std::string, std::size_t> map;
-  std::map<std::string, std::size_t> expected;
-  const auto expect_same = [&] {
-    ASSERT_TRUE(map.invariants_hold());
-    ASSERT_TRUE(std::equal(map.begin(), map.end(), expected.begin(), expected.end(),
-                           [](const auto& a, const auto& b) { return a.key == b.first && a.value == b.second; }));
-    for (const std::string& key : keys) {
-      const auto bound = expected.lower_bound(key);
-      const auto* const found = map.lower_bound(key);
-      ASSERT_EQ(map.has(key), expected.contains(key));
-      ASSERT_TRUE(bound == expected.end() ? found == nullptr : found != nullptr && found->key() == bound->first);
-      const auto above = expected.upper_bound(key);
-      const auto* const closest = map.find_closest(key);
-      ASSERT_TRUE(above == expected.begin() ? closest == nullptr
-                                            : closest != nullptr && closest->key() == std::prev(above)->first);
-    }
-  };
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    map.insert(keys[i], i);
-    expected[keys[i]] = i;
-    ASSERT_TRUE(map.invariants_hold());
-  }
-  expect_same();
-  for (std::size_t i = 0; i < keys.size(); i += 2) {
-    ASSERT_EQ(map.erase(keys[i]), expected.erase(keys[i]) == 1);
-    ASSERT_TRUE(map.invariants_hold());
-  }
-  expect_same();
-}
-
-std::vector<std::string> shuffled(std::vector<std::string> keys) {
-  std::shuffle(keys.begin(), keys.end(), std::mt19937(1));
-  return keys;
-}
-
-TEST(RBMapOfStrings, orders_keys_that_share_a_long_beginning) {
-  std::vector<std::string> keys;
-  for (int i = 0; i < 3000; ++i) {
-    keys.push_back("res://scenes/level_" + std::to_string(i / 40) + "/enemy_" + std::to_string(i % 40) + ".tscn");
-  }
-  expect_order_of_std_map(keys);
-  expect_order_of_std_map(shuffled(keys));
-}
-
-TEST(RBMapOfStrings, orders_keys_that_begin_with_others) {
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < 600; ++i) {
-    keys.emplace_back(i, 'a');
-    keys.push_back(std::string(i, 'a') + 'b');
-  }
-  expect_order_of_std_map(keys);
-  expect_order_of_std_map(shuffled(keys));
-}
-
-TEST(RBMapOfStrings, orders_keys_with_zeros_and_with_the_greatest_byte) {
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < 300; ++i) {
-    for (const char end : {'\0', '\1', '\x7f', '\x80', '\xff'}) {
-      keys.push_back(std::string(i % 20, '\0') + std::string(i / 20, '\xff') + end);
-    }
-  }
-  expect_order_of_std_map(keys);
-  expect_order_of_std_map(shuffled(keys));
 }
 
 TEST(RBMapOfStrings, a_key_that_lacks_what_all_share_comes_before_or_after_them) {
@@ -317,14 +205,6 @@ TEST(RBMap, holds_values_that_can_only_be_moved) {
   auto moved = std::move(map);
   EXPECT_EQ(*moved.find(1)->value(), 4);
   EXPECT_TRUE(map.is_empty());
-}
-
-TEST(RBSet, has_each_value_once_in_order) {
-  RBSet<std::string> set{"b", "a", "b"};
-  EXPECT_EQ(set.size(), 2u);
-  EXPECT_EQ(set.front()->get(), "a");
-  EXPECT_TRUE(set.has("b"));
-  EXPECT_FALSE(set.has("c"));
 }
 
 }  // namespace

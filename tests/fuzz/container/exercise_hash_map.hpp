@@ -81,9 +81,12 @@ class HashMapExercise {
         REQUIRE(map_.get_capacity() >= map_.size());
         break;
       case 6:
-        if (bytes.byte() % 4 == 0) {
+        if (const std::uint8_t how = bytes.byte() % 8; how == 0) {
           map_.sort();
           order_.sort([](const Known& a, const Known& b) { return a.key < b.key; });
+        } else if (how == 1) {
+          map_.sort_by([](const auto& a, const auto& b) { return b.key < a.key; });
+          order_.sort([](const Known& a, const Known& b) { return b.key < a.key; });
         }
         break;
       case 7:
@@ -129,6 +132,9 @@ class HashMapExercise {
       ++expected;
     }
     REQUIRE(expected == order_.end());
+    for (auto it = map_.end(); it != map_.begin();) {
+      REQUIRE(&*--it == (--expected)->address);
+    }
     if (!order_.empty()) {
       REQUIRE(map_.last()->key == order_.back().key);
     }
