@@ -90,18 +90,35 @@ TEST_P(EachLifetime, reallocate_of_nothing_allocates) {
   void* const block = reallocate(nullptr, 0, 16, 16, GetParam());
   EXPECT_NE(block, nullptr);
   deallocate(block, GetParam());
+  deallocate(nullptr, GetParam());
+}
+
+TEST_P(EachLifetime, every_power_of_two_up_to_16_kib_is_an_alignment_for_small_and_large_blocks) {
+  for (std::size_t alignment = 1; alignment <= max_alignment; alignment *= 2) {
+    for (const std::size_t size : {1u, 3u, 16'384u, 16'385u, 300'000u}) {
+      auto* const block = static_cast<unsigned char*>(allocate(size, alignment, GetParam()));
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u) << alignment;
+      block[0] = block[size - 1] = 1;
+      deallocate(block, GetParam());
+    }
+  }
 }
 
 TEST_P(EachLifetime, an_alignment_that_is_none_fails_with_einval) {
-  errno = 0;
-  EXPECT_EQ(allocate(16, 12, GetParam()), nullptr);
-  EXPECT_EQ(errno, EINVAL);
+  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{48}, 2 * max_alignment}) {
+    errno = 0;
+    EXPECT_EQ(allocate(16, alignment, GetParam()), nullptr) << alignment;
+    EXPECT_EQ(errno, EINVAL);
+  }
 }
 
 TEST_P(EachLifetime, a_size_that_cannot_be_had_fails_with_enomem) {
-  errno = 0;
-  EXPECT_EQ(allocate(SIZE_MAX - 64, 16, GetParam()), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 64, SIZE_MAX - 4096, SIZE_MAX / 2}) {
+    errno = 0;
+    EXPECT_EQ(allocate(size, 16, GetParam()), nullptr) << size;
+    EXPECT_EQ(errno, ENOMEM);
+  }
 }
 
 TEST_P(EachLifetime, containers_allocate_from_its_resource) {

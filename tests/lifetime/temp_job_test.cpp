@@ -1,7 +1,6 @@
 // Temp job: where blocks lie, frees on any thread, reuse of chunks.
 #include <gtest/gtest.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <thread>
@@ -49,39 +48,6 @@ TEST(TempJob, blocks_of_four_bytes_at_alignment_four_lie_at_most_twelve_bytes_ap
     }
     free_jobs(blocks);
   });
-}
-
-TEST(TempJob, every_power_of_two_up_to_16_kib_is_an_alignment_for_small_and_large_blocks) {
-  for (std::size_t alignment = 1; alignment <= max_alignment; alignment *= 2) {
-    for (const std::size_t size : {std::size_t{1}, std::size_t{16384}, std::size_t{16385}, std::size_t{300'000}}) {
-      auto* const block = static_cast<unsigned char*>(job(size, alignment));
-      ASSERT_NE(block, nullptr);
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
-      block[0] = block[size - 1] = 1;
-      free_job(block);
-    }
-  }
-}
-
-TEST(TempJob, other_alignments_fail_with_einval_and_impossible_sizes_with_enomem) {
-  errno = 0;
-  EXPECT_EQ(job(4, 0), nullptr);
-  EXPECT_EQ(errno, EINVAL);
-  EXPECT_EQ(job(4, 24), nullptr);
-  errno = 0;
-  EXPECT_EQ(job(SIZE_MAX), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
-  EXPECT_EQ(job(SIZE_MAX - 100), nullptr);
-}
-
-TEST(TempJob, size_zero_gives_a_block_of_its_own_that_may_be_freed) {
-  void* const first = job(0);
-  void* const second = job(0);
-  EXPECT_NE(first, nullptr);
-  EXPECT_NE(first, second);
-  free_job(first);
-  free_job(second);
-  free_job(nullptr);
 }
 
 TEST(TempJob, a_chunk_is_used_again_when_its_last_block_is_freed) {

@@ -40,40 +40,6 @@ TEST(Temp, blocks_of_four_bytes_at_alignment_four_lie_without_distance) {
   });
 }
 
-TEST(Temp, every_power_of_two_up_to_16_kib_is_an_alignment) {
-  on_a_new_thread([] {
-    for (std::size_t alignment = 1; alignment <= max_alignment; alignment *= 2) {
-      static_cast<void>(temp_allocate(1, 1));
-      void* const block = temp_allocate(3, alignment);
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u) << alignment;
-    }
-  });
-}
-
-TEST(Temp, other_alignments_fail_with_einval) {
-  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{48}, 2 * max_alignment}) {
-    errno = 0;
-    EXPECT_EQ(temp_allocate(4, alignment), nullptr) << alignment;
-    EXPECT_EQ(errno, EINVAL);
-  }
-}
-
-TEST(Temp, size_zero_gives_a_block_of_its_own) {
-  void* const first = temp_allocate(0, 1);
-  void* const second = temp_allocate(0, 1);
-  EXPECT_NE(first, nullptr);
-  EXPECT_NE(first, second);
-  by_thread_end_frame();
-}
-
-TEST(Temp, sizes_that_cannot_be_had_fail_with_enomem) {
-  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 4096, SIZE_MAX / 2}) {
-    errno = 0;
-    EXPECT_EQ(temp_allocate(size, 16), nullptr);
-    EXPECT_EQ(errno, ENOMEM);
-  }
-}
-
 TEST(Temp, the_frames_end_gives_the_whole_region_back) {
   on_a_new_thread([] {
     void* const first = temp_allocate(100, 16);
