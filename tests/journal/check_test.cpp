@@ -72,20 +72,6 @@ TEST_F(Check, a_preamble_longer_than_the_journal_is_found) {
   expect(sentence({{.block = 0, .address = 16}}, 2), "only 1 events");
 }
 
-TEST_F(Check, text_and_its_byj_have_the_same_facts) {
-  spill(folder_ / "a.txt", "a 100 A0 7 10\na 20 B0 9 20\nf A0 9 30\n");
-  const Facts facts = gather_facts(folder_ / "a.txt", {});
-  EXPECT_EQ(facts.allocations, 2U);
-  EXPECT_EQ(facts.frees, 1U);
-  EXPECT_EQ(facts.total_bytes, 120U);
-  EXPECT_EQ(facts.max_live_bytes, 120U);
-  EXPECT_EQ(facts.max_live_bytes_at_ns, 20U);
-  EXPECT_EQ(facts.live_blocks, 1U);
-  EXPECT_EQ(facts.live_bytes, 20U);
-  EXPECT_EQ(facts.remote_frees, 1U);
-  EXPECT_EQ(facts.duration_ns, 30U);
-}
-
 TEST(Facts, frames_are_cut_by_the_marks_of_the_thread_that_marks_most) {
   Folder folder;
   Whole whole = sample(0);

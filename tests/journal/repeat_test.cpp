@@ -58,16 +58,11 @@ TEST_F(Repeat, passes_every_check_with_or_without_addresses) {
     const Whole once = sample(30'000, 3, addresses);
     const Whole often = repeated(once, 4);
     const CheckResult checked = check(folder_ / "often.byj", {});
+    EXPECT_EQ(checked.live_at_end, check(folder_ / "once.byj", {}).live_at_end);
     EXPECT_EQ(checked.events, outcome_.events);
     EXPECT_GE(checked.events, 4 * once.events.size());
     EXPECT_EQ(often.header.threads.size(), once.header.threads.size());
   }
-}
-
-TEST_F(Repeat, leaves_alive_at_the_end_what_the_journal_leaves) {
-  repeated(sample(30'000, 4), 3);
-  const CheckResult once = check(folder_ / "once.byj", {});
-  EXPECT_EQ(check(folder_ / "often.byj", {}).live_at_end, once.live_at_end);
 }
 
 TEST_F(Repeat, a_seam_frees_what_lives_on_the_thread_that_gave_it_and_allocates_the_preamble_anew) {

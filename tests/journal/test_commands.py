@@ -1,15 +1,12 @@
 """info, check, cut, convert and repeat as a user meets them: what they print, and one sentence for each mistake."""
 
 import filecmp
-import gzip
 import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -93,8 +90,8 @@ def test_info_leaves_no_letter_of_a_figure_out_in_a_narrow_terminal(byj):
 
 def test_info_json_is_json(byj):
     facts = json.loads(blockyard("info", "--json", byj).stdout)
-    assert facts["allocations"] == 3
-    assert facts["total_bytes"] == 170
+    assert (facts["allocations"], facts["frees"], facts["remote_frees"], facts["total_bytes"]) == (3, 2, 2, 170)
+    assert (facts["max_live_bytes"], facts["max_live_bytes_at_ns"], facts["duration_ns"]) == (120, 2000, 2_000_000_010)
     assert facts["live_at_end"] == {"blocks": 1, "bytes": 50}
 
 
@@ -140,28 +137,9 @@ def test_check_counts_the_different_call_stacks_of_events(byj, with_stacks, tmp_
     assert "; no call stacks; " in blockyard("check", byj).stdout
 
 
-def test_convert_anonymous_leaves_no_name_in_the_journal(with_stacks, tmp_path):
-    shared = tmp_path / "shared.byj"
-    assert blockyard("convert", with_stacks, "--anonymous", "-o", shared).returncode == 0
-    back = tmp_path / "shared.txt"
-    assert tool("convert", shared, "-o", back).returncode == 0
-    assert not re.search("secret|studio|badc0de", back.read_text())
-    facts = [json.loads(tool("info", "--json", path).stdout) for path in (with_stacks, shared)]
-    assert facts[0]["stacks"] == facts[1]["stacks"]
-
-
 def test_cut_takes_the_stretch_with_its_preamble(byj, tmp_path):
     result = success(blockyard("cut", byj, "--from", "1", "-o", tmp_path / "cut.byj"))
     assert "3 events, of them 1 preamble" in result.stdout
-
-
-def test_convert_goes_there_and_back_by_the_outputs_name(byj, tmp_path):
-    packed = tmp_path / "back.txt.gz"
-    assert tool("convert", byj, "--plain", "-o", packed).returncode == 0
-    plain = gzip.decompress(packed.read_bytes()).decode()
-    assert plain == LINES.replace(" A0", " 00000000000000A0").replace(" B0", " 00000000000000B0").replace(
-        " C0", " 00000000000000C0"
-    )
 
 
 def test_repeat_makes_one_sound_journal_of_several(byj, tmp_path):
@@ -211,10 +189,6 @@ class TestBadInput:
         (tmp_path / "folder").mkdir()
         expect_sentence(tool(*verb, "folder", cwd=tmp_path), "folder", "directory")
 
-    def test_what_is_no_journal(self, verb, tmp_path):
-        shutil.copy(sys.executable, tmp_path / "program")
-        expect_sentence(tool(*verb, "program", cwd=tmp_path), "program", "no journal")
-
     def test_a_flipped_bit(self, verb, byj, tmp_path):
         data = bytearray(byj.read_bytes())
         data[len(data) // 2] ^= 16
@@ -222,35 +196,14 @@ class TestBadInput:
         expect_sentence(tool(*verb, "bad.byj", cwd=tmp_path), "bad.byj", "byte", "damaged")
         assert not (tmp_path / "out.byj").exists()
 
-    @pytest.mark.parametrize(
-        "line, where, what",
-        [
-            ("a 12 D0 seven 99", "line 6", "the thread"),
-            ("a 18446744073709551615 D0 7 2000000020", "line 6", "more than a process can address"),
-            ("f D0 7 2000000020", "line 6 (event 5)", "free of nothing"),
-            ("a 1 C0 9 2000000020", "line 6 (event 5)", "allocated twice"),
-        ],
-    )
-    def test_a_line_that_can_not_be(self, verb, tmp_path, line, where, what):
-        (tmp_path / "bad.txt").write_text(f"{LINES}{line}\n")
-        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), f"bad.txt, {where}", what)
-
 
 @pytest.mark.parametrize("verb", ["info", "check", "convert"])
 def test_a_file_cut_short_is_refused_and_cut_is_named_to_save_it(verb, byj, tmp_path):
     assert tool("repeat", byj, 20_000, "-o", tmp_path / "long.byj").returncode == 0
-    (tmp_path / "short.byj").write_bytes((tmp_path / "long.byj").read_bytes()[:-200])
     extra = ["-o", "out.byj"] if verb == "convert" else []
-    expect_sentence(tool(verb, "short.byj", *extra, cwd=tmp_path), "cut short", "blockyard cut")
-
-
-@pytest.mark.parametrize("verb", ["info", "check", "convert"])
-def test_a_file_cut_short_before_its_first_events_has_nothing_to_save(verb, byj, tmp_path):
-    (tmp_path / "short.byj").write_bytes(byj.read_bytes()[:-200])
-    extra = ["-o", "out.byj"] if verb == "convert" else []
-    result = tool(verb, "short.byj", *extra, cwd=tmp_path)
-    expect_sentence(result, "cut short", "no event before it is whole")
-    assert "blockyard cut" not in result.stderr
+    for journal, what in (("long.byj", "blockyard cut"), ("game.byj", "no event before it is whole")):
+        (tmp_path / "short.byj").write_bytes((tmp_path / journal).read_bytes()[:-200])
+        expect_sentence(tool(verb, "short.byj", *extra, cwd=tmp_path), "cut short", what)
 
 
 class TestCutOfADamagedJournal:
@@ -392,36 +345,6 @@ def test_wrong_usage_exits_with_2():
     assert blockyard("convert", "x", "--nonsense").returncode == 2
 
 
-def test_a_real_heaptrack_recording_is_imported_in_both_its_forms(tmp_path):
-    if shutil.which("heaptrack") is None:
-        pytest.skip("NOT TESTED: heaptrack is not installed (apt-get install heaptrack)")
-    subprocess.run(["heaptrack", "-o", tmp_path / "seen", "/bin/ls", "/"], check=True, capture_output=True)
-    subprocess.run(["heaptrack", "-r", "-o", tmp_path / "raw", "/bin/ls", "/"], check=True, capture_output=True)
-    # Where there is no zstd command, heaptrack compresses with gzip.
-    recordings = [path for path in tmp_path.iterdir() if path.suffix in (".zst", ".gz")]
-    assert len(recordings) == 2
-    facts = []
-    for recording in recordings:
-        output = tmp_path / (recording.stem + ".byj")
-        success(tool("convert", recording, "-o", output))
-        assert tool("check", output).returncode == 0
-        facts.append(json.loads(tool("info", "--json", output).stdout))
-    for fact in facts:
-        assert not fact["paced"]
-        assert fact["program"].endswith("ls")
-        assert fact["recorder"].startswith("heaptrack 1.")
-        assert fact["allocations"] > 10
-    for figure in ("allocations", "frees", "total_bytes", "max_live_blocks"):
-        assert facts[0][figure] == facts[1][figure], figure
-    stacks = [fact["stacks"] for fact in facts]
-    for one in stacks:
-        assert one["events"] == facts[0]["allocations"]
-        assert one["sites"] > 10
-    assert stacks[0]["sites"] == stacks[1]["sites"]
-    assert min(one["named_addresses"] for one in stacks) == 0
-    assert max(one["named_addresses"] for one in stacks) > 10
-
-
 def test_info_of_a_recording_without_times_and_threads_shows_no_lifetimes_no_frames_and_no_threads():
     shown = blockyard("info", ROOT / "journals/small/ls.heaptrack.zst").stdout
     assert "unknown (unpaced: order only)" in shown
@@ -454,10 +377,9 @@ def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
     ours, theirs = os.pipe()
     os.write(theirs, text.read_bytes())
     os.close(theirs)
-    done = blockyard("check", f"/dev/fd/{ours}", pass_fds=[ours])
+    done = blockyard("check", f"/dev/fd/{ours}", "--json", pass_fds=[ours])
     os.close(ours)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "no violation in 5 events" in done.stdout
+    assert (done.returncode, done.stderr, json.loads(done.stdout)["events"]) == (0, "", 5)
 
 
 @pytest.mark.parametrize("verb", ["info", "check"])

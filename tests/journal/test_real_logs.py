@@ -80,21 +80,28 @@ def test_a_real_mtrace_log_becomes_what_the_program_did(program: Path) -> None:
     assert facts["stacks"]["modules"] >= 1
 
 
-def test_a_real_heaptrack_recording_becomes_what_the_program_did(program: Path) -> None:
+def test_a_real_heaptrack_recording_becomes_what_the_program_did_in_both_its_forms(program: Path) -> None:
     if shutil.which("heaptrack") is None:
         pytest.skip("NOT TESTED: heaptrack is not installed (apt-get install heaptrack)")
-    recorder = ["heaptrack", "--raw", "-o", program.parent / "heaptrack"]
-    subprocess.run([*recorder, program], capture_output=True, timeout=120, check=True)
-    [recording] = program.parent.glob("heaptrack.raw.*")
-    journal = program.parent / "heaptrack.byj"
-    tool("convert", recording, "-o", journal, "--force")
-    tool("check", journal)
-    facts = tool("info", journal)
-    # A realloc is a free and an allocation there.
-    assert facts["allocations"] >= 8000 and facts["frees"] >= 8000
-    assert facts["sizes"]["largest"] >= 123456
-    assert not facts["threads_known"]
-    assert facts["repairs"]
+    both = []
+    for name, options in (("seen", []), ("raw", ["--raw"])):
+        recorder = ["heaptrack", *options, "-o", program.parent / name]
+        subprocess.run([*recorder, program], capture_output=True, timeout=120, check=True)
+        [recording] = [path for path in program.parent.glob(f"{name}.*") if path.suffix in (".zst", ".gz")]
+        journal = program.parent / f"{name}.byj"
+        tool("convert", recording, "-o", journal, "--force")
+        tool("check", journal)
+        facts = tool("info", journal)
+        # A realloc is a free and an allocation there.
+        assert facts["allocations"] >= 8000 and facts["frees"] >= 8000
+        assert facts["sizes"]["largest"] >= 123456
+        assert not facts["threads_known"] and not facts["paced"]
+        assert facts["program"].endswith("program") and facts["recorder"].startswith("heaptrack 1.")
+        assert facts["stacks"]["events"] == facts["allocations"] and facts["stacks"]["sites"] > 3
+        both.append(facts)
+    seen, raw = both
+    assert raw["repairs"]
+    assert seen["stacks"]["named_addresses"] > 3 and raw["stacks"]["named_addresses"] == 0
 
 
 def test_a_log_made_of_a_real_recording_comes_back_the_same(program: Path) -> None:

@@ -46,13 +46,6 @@ def checked_through_a_pipe(path):
     return subprocess.run(["/bin/bash", "-c", line], capture_output=True, text=True, check=False)
 
 
-def test_a_pipe_of_text_is_read_as_a_file_is(tmp_path):
-    journal = SMALL / "godot-start.byj"
-    tool("convert", journal, "-o", tmp_path / "plain.txt", "--plain")
-    piped = checked_through_a_pipe(tmp_path / "plain.txt")
-    assert json.loads(piped.stdout)["events"] == tool("check", tmp_path / "plain.txt")["events"]
-
-
 def test_a_byj_through_a_pipe_is_refused_with_the_reason():
     piped = checked_through_a_pipe(SMALL / "godot-start.byj")
     assert piped.returncode == 1
