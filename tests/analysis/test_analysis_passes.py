@@ -66,6 +66,15 @@ def test_distributions_hold_every_latency_of_their_metric_and_size_class(
             assert np.array_equal(expanded(alone), np.sort(expected))
 
 
+@pytest.mark.parametrize("most", [0, 100, 70_000, 1 << 31])  # few and many different ones
+def test_latencies_beyond_the_tables_are_counted_exactly(most: int) -> None:
+    made = np.zeros(200_000, passes.ROW)
+    made["event"] = np.arange(len(made))
+    made["call"] = 20_000_000 + np.random.default_rng(7).integers(0, most + 1, len(made))
+    found = passes.Digest([passes.Rows(made, 0, 0)], 3)
+    assert np.array_equal(expanded(found.distribution(passes.AS_RUN, [passes.MALLOC_CALL])), np.sort(made["call"]))
+
+
 @pytest.mark.parametrize(
     "size, klass",
     [
