@@ -325,7 +325,7 @@ def test_phases_that_no_plan_tells_are_refused(tmp_path: Path, phases: list[dict
     campaign = Campaign(tmp_path / "r", ["one"])
     campaign.journal_facts(phases=phases)
     campaign.run("one", rows([(i, MALLOC, 8, i, 10, 0) for i in range(9)]))
-    with pytest.raises(UserError, match=r"campaign\.json (is not a campaign's plan|has phases of journal game)"):
+    with pytest.raises(UserError, match=r"campaign\.json"):
         cut(campaign)
 
 

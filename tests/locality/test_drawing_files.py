@@ -53,7 +53,7 @@ def test_pictures_may_go_beside_the_files_and_replace_earlier_ones(files: Path) 
 def test_a_folder_that_holds_something_else_is_refused(files: Path, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "thesis.txt").write_text("precious")
-    with pytest.raises(UserError, match=r"already holds other files \(thesis\.txt\)"):
+    with pytest.raises(UserError, match="thesis"):
         run("--draw", str(files), "-o", str(tmp_path / "theirs"))
 
 

@@ -104,7 +104,7 @@ def full(folder: Path, *arguments: str) -> str:
 def test_a_full_disk_leaves_nothing_that_a_second_call_refuses(tmp_path: Path) -> None:
     arguments = "-a", "block", "--repeats", "1"
     said = full(tmp_path / "result", *arguments)
-    assert len(said.splitlines()) == 1 and "can't be written: File too large" in said
+    assert len(said.splitlines()) == 1 and "File too large" in said
     assert not (tmp_path / "result").exists()
     run(tmp_path / "result", *arguments)
 
@@ -113,10 +113,9 @@ def test_a_full_disk_leaves_an_earlier_result_as_it_was(tmp_path: Path) -> None:
     run(tmp_path, "-a", "block", "--repeats", "1")
     (tmp_path / "my notes").write_text("precious")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert "what is there is as it was" in full(tmp_path, "-a", "temp", "--repeats", "1")
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert "what is there is as it was" in full(tmp_path, "--draw", str(tmp_path))
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    for arguments in (("-a", "temp", "--repeats", "1"), ("--draw", str(tmp_path))):
+        assert "what is there is as it was" in full(tmp_path, *arguments)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_what_a_killed_call_left_is_in_nobodys_way(tmp_path: Path) -> None:
@@ -151,7 +150,7 @@ def test_a_folder_that_holds_something_else_is_refused_and_an_earlier_result_is_
     run(tmp_path / "ours", "-a", "temp", "--repeats", "1")
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "thesis.txt").write_text("precious")
-    with pytest.raises(UserError, match=r"already holds other files \(thesis\.txt\)"):
+    with pytest.raises(UserError, match="thesis"):
         CliRunner().invoke(command, ["-a", "temp", "-o", str(tmp_path / "theirs")], catch_exceptions=False)
     with pytest.raises(UserError, match="is a file; -o needs a folder"):
         CliRunner().invoke(command, ["-a", "temp", "-o", str(tmp_path / "theirs/thesis.txt")], catch_exceptions=False)

@@ -43,7 +43,7 @@ def test_an_exhausted_pool_is_a_failed_run_that_says_so(ten: Path, tmp_path: Pat
 
 def test_a_block_larger_than_memory_is_a_failed_run(tmp_path: Path) -> None:
     made = run(planned(Journal().allocate("a", 1 << 47), tmp_path), tmp_path)
-    assert made.sentence == f"the allocator witness ran out of memory at event 0, which asks for {1 << 47} bytes"
+    assert f"event 0, which asks for {1 << 47}" in made.sentence
 
 
 @pytest.mark.parametrize(

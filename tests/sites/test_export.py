@@ -148,7 +148,7 @@ def test_mistakes_get_one_sentence_and_leave_no_file(game, tmp_path):
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and part in done.stderr, done.stderr
     bare = tmp_path / "bare.txt"
     bare.write_text("a 8 10 1 1\n")
-    assert "has no call stacks" in blockyard("export", bare, "-o", tmp_path / "game.folded").stderr
+    assert str(bare) in blockyard("export", bare, "-o", tmp_path / "game.folded").stderr
     assert sorted(tmp_path.iterdir()) == sorted([*before, bare])
     export(game, "game.folded")
     assert "--force" in blockyard("export", game, "-o", tmp_path / "game.folded").stderr
