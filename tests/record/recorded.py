@@ -1,5 +1,6 @@
 """Recording a program in a test: run it under `blockyard record`, check every journal, read the events back."""
 
+import contextlib
 import json
 import os
 import re
@@ -95,6 +96,21 @@ def environment(**more: str) -> dict[str, str]:
         name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "BLOCKYARD_COLLECT_OPTIONS")
     }
     return clean | {"BLOCKYARD_BUILD": str(BUILD)} | more
+
+
+def open_files(pid: int) -> set[str]:
+    found = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return found
+
+
+def command_line(process: Path) -> bytes:
+    """Of a folder in /proc; empty where the process has ended."""
+    with contextlib.suppress(OSError):
+        return (process / "cmdline").read_bytes()
+    return b""
 
 
 def command(output: Path, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 import the_command
 from attach_soak import soak
-from recorded import PROGRAMS, blockyard, environment, program, read
+from recorded import PROGRAMS, blockyard, command_line, environment, open_files, program, read
 from test_record_unseen import built
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="attaching works on x86-64 only")
@@ -161,14 +161,6 @@ def test_a_library_that_is_loaded_meanwhile_is_recorded(tmp_path):
     running.end()
 
 
-def open_files(pid: int) -> set[str]:
-    found = set()
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
-            found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
-    return found
-
-
 @pytest.mark.parametrize("name", ["game", "game-shared"])
 def test_a_games_frames_are_recorded_and_everybody_says_that_it_ran_before(tmp_path, name):
     running = Running(program(name))
@@ -271,12 +263,6 @@ def test_a_signal_to_the_program_opens_and_closes_the_window(tmp_path):
 def handled_signals(pid: int) -> str:
     (line,) = re.findall("SigCgt:.*", Path(f"/proc/{pid}/status").read_text())
     return line
-
-
-def command_line(process: Path) -> bytes:
-    with contextlib.suppress(OSError):
-        return (process / "cmdline").read_bytes()
-    return b""
 
 
 def test_a_program_that_runs_is_watched_until_the_view_is_interrupted(tmp_path):

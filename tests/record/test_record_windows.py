@@ -1,7 +1,6 @@
 """Capture windows begin with the blocks alive, by time, by signal and by the program's own word; and the C API records
 an engine's allocator with and without a recorder around."""
 
-import contextlib
 import os
 import shlex
 import signal
@@ -12,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from recorded import program, read, record, recording, started
+from recorded import command_line, open_files, program, read, record, recording, started
 from test_record_processes import child_named
 
 
@@ -59,14 +58,6 @@ def wait_until(recorder: int, output: Path, is_open: bool) -> None:
     while (str(output) in open_files(collector)) != is_open:
         assert time.monotonic() < deadline, f"the window did not {'open' if is_open else 'close'}"
         time.sleep(0.001)
-
-
-def open_files(pid: int) -> set[str]:
-    files = set()
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
-            files.add(os.readlink(f"/proc/{pid}/fd/{name}"))
-    return files
 
 
 def test_a_window_by_time_holds_only_its_stretch(tmp_path):
@@ -145,12 +136,6 @@ def test_quit_ends_a_program_that_would_run_on_when_its_window_closes(tmp_path):
     assert done.journal().events
 
 
-def test_quit_kills_a_program_that_ignores_sigterm(tmp_path):
-    done = record(tmp_path / "q.byj", *REFUSES, sys.executable, "-c", SLEEPS, options=("--for", "0.3", "--quit"))
-    assert "SIGKILL" in done.stderr
-    assert done.journal().events
-
-
 def test_quit_ends_the_program_when_nobody_reads_what_is_said(tmp_path):
     command = [sys.executable, "-m", "blockyard", "record", "-o", tmp_path / "q.byj", "--for", "0.3", "--quit", "--"]
     recorder = subprocess.Popen([*command, *REFUSES, sys.executable, "-c", SLEEPS], stderr=subprocess.PIPE)
@@ -173,16 +158,9 @@ def test_quit_ends_the_program_behind_a_script(tmp_path, launcher, before):
     script = LAUNCHERS[launcher].format(program=shlex.join([*before, sys.executable, "-c", SLEEPS, mark]))
     done = record(tmp_path / "q.byj", "sh", "-c", script, options=("--for", "0.6", "--quit"))
     assert ("SIGKILL" in done.stderr) == (before == REFUSES)
-    running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in command_line(path)]
+    running = [path for path in Path("/proc").glob("[0-9]*") if mark.encode() in command_line(path)]
     assert running == []
     assert any("python" in journal.info["program"] and journal.events for journal in [done.journal(), *done.others()])
-
-
-def command_line(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def test_without_quit_the_recorder_says_that_the_program_runs_on(tmp_path):
