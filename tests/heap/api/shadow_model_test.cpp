@@ -12,7 +12,7 @@ namespace {
 TEST(HeapShadowModel, random_operations_never_overlap_nor_change_a_live_block) {
   for (unsigned seed = 1; seed <= 4; ++seed) {
     std::mt19937 random(seed);
-    std::vector<std::uint8_t> bytes(50'000);
+    std::vector<std::uint8_t> bytes(12'000);
     for (std::uint8_t& byte : bytes) {
       byte = static_cast<std::uint8_t>(random());
     }
