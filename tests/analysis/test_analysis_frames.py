@@ -142,20 +142,6 @@ def test_events_that_the_machine_interrupted_are_no_part_of_attributed_frames(tm
     assert found.of(View.AS_RUN)[0].tolist() == [1000.0] * 50
 
 
-def test_attributed_frames_are_no_shorter_than_inherent_ones_however_often_the_machine_struck(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
-    for repeat in (1, 2):
-        made = rows([(i, MALLOC, 8, i * FRAME, 10 + 2000 * repeat, 0) for i in range(51)])
-        made["cause"][3] = 1 | 8  # in both
-        made["cause"][4] = 1 | (8 if repeat == 1 else 0)
-        campaign.run("one", made, repeat, looking={"source": "perf", "threshold_ns": 500, "events": 2, "ns_a_look": 1})
-    found = measured(campaign, fps=100).frames
-    first, second = found.of(View.ATTRIBUTED)
-    assert first.tolist() == [1000.0] * 4 + [0.0] + [1000.0] * 45
-    assert second.tolist() == [2000.0] * 3 + [1000.0] + [2000.0] * 46
-    assert (np.maximum(first, second) >= found.of(View.INHERENT)).all()
-
-
 def test_without_causes_there_are_no_attributed_frames(marked: Campaign) -> None:
     assert measured(marked).frames.of(View.ATTRIBUTED) is None
 

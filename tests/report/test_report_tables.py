@@ -343,30 +343,6 @@ def test_attributed_stands_beside_the_others_where_causes_are_known(tmp_path: Pa
     assert "slow events per second: attributed, mallocs with touch and frees, defaults" in result.text
 
 
-def test_the_worst_of_attributed_is_never_below_inherents(tmp_path: Path) -> None:
-    """The slowest call is interrupted in every repeat, as long ones are: what it took each time is its own."""
-    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
-    for repeat in (1, 2):
-        made = known_rows(1)
-        slowest = np.argmax(made["call"])
-        made["call"][slowest] += 2 * 5_000_000 * repeat
-        made["cause"][slowest] = 1 | 8
-        campaign.run(
-            "one",
-            made,
-            repeat,
-            looking={"threshold_ns": 1500, "events": 1, "ns_a_look": 400, "source": "perf", "reason": ""},
-        )
-    result = build(campaign.directory, options=TABLES)
-    found = {
-        view: figures(result, allocator="one", view=view, operation="malloc", part="call")
-        for view in ("as-run", "attributed", "inherent")
-    }
-    assert found["attributed"]["worst_ns"] == found["inherent"]["worst_ns"] > 5_000_000
-    assert found["as-run"]["worst_ns"] > 10_000_000
-    assert found["attributed"]["samples"] == found["as-run"]["samples"] == 2 * found["inherent"]["samples"]
-
-
 def test_without_causes_there_is_no_attributed_view(campaign: Campaign) -> None:
     result = build(campaign.directory, options=TABLES)
     assert "attributed, defaults" not in result.text
