@@ -41,6 +41,7 @@ def test_the_settings_are_shown_on_request_and_bad_ones_are_named() -> None:
         "run", "--", "true", BLOCKYARD_HEAP_SHOW="1", BLOCKYARD_HEAP_RESERVE="8M", BLOCKYARD_HEAP_PURGE="soon"
     )
     assert "BLOCKYARD_HEAP_RESERVE=8388608" in result.stderr
+    assert "BLOCKYARD_HEAP_GUARD=0 " in result.stderr and "BLOCKYARD_HEAP_GUARD_SAMPLE=5000 " in result.stderr
     assert "BLOCKYARD_HEAP_PURGE=soon is not a number" in result.stderr
     assert result.returncode == 0
 

@@ -8,8 +8,6 @@
 
 namespace blockyard::base {
 
-constexpr bool is_power_of_two(std::size_t value) { return std::has_single_bit(value); }
-
 /// The least multiple of `alignment` (a power of two) not below `value`; wraps to 0 when that exceeds the type.
 template <std::unsigned_integral T>
 constexpr T align_up(T value, T alignment) {

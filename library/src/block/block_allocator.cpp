@@ -2,6 +2,7 @@
 // trim, statistics) or blocks (invariants_hold).
 #include "blockyard/block_allocator.hpp"
 
+#include <bit>
 #include <cerrno>
 #include <new>
 
@@ -17,7 +18,7 @@ using block::Pool;
 
 BlockAllocator::BlockAllocator(std::size_t size, std::size_t alignment) noexcept
     : stride_(0), mask_(block::slab_mask_of(block::slab_shift)) {
-  if (size <= block::max_block_bytes && base::is_power_of_two(alignment) && alignment <= block::max_alignment) {
+  if (size <= block::max_block_bytes && std::has_single_bit(alignment) && alignment <= block::max_alignment) {
     stride_ = static_cast<std::uint32_t>(block::stride_of(size, alignment));
     mask_ = block::slab_mask_of(block::slab_shift_of(stride_));
   }
@@ -131,7 +132,7 @@ extern "C" {
 by_block_pool* by_block_pool_create(size_t size, size_t alignment) {
   namespace block = blockyard::block;
   const size_t aligned = alignment == 0 ? 16 : alignment;
-  if (size == 0 || size > block::max_block_bytes || !blockyard::base::is_power_of_two(aligned) ||
+  if (size == 0 || size > block::max_block_bytes || !std::has_single_bit(aligned) ||
       aligned > block::max_alignment) {
     errno = EINVAL;
     return nullptr;

@@ -45,6 +45,11 @@ void show_settings() {
     length += std::snprintf(text + at, sizeof text - at, "  %s=%llu%s\n", range.name,
                             static_cast<unsigned long long>(settings.*range.setting), range.shown);
   }
+  const auto at = static_cast<std::size_t>(length);
+  std::snprintf(text + at, sizeof text - at,
+                "  BLOCKYARD_HEAP_GUARD=%d         1: looks for misuse\n"
+                "  BLOCKYARD_HEAP_GUARD_SAMPLE=%u  so many blocks, one of them in pages of its own; 0: none\n",
+                bool{settings.guard}, static_cast<unsigned>(settings.guard_sample));
   base::say("%s", text);
 }
 

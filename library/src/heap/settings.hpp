@@ -45,7 +45,7 @@ struct Settings {
 #endif
   Setting<std::uint64_t> huge_pages = 1;  ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
 
-  /// purge_ms in ticks (reserve_target.hpp).
+  /// purge_ms in ticks.
   std::uint16_t purge_ticks() const { return static_cast<std::uint16_t>(purge_ms / tick_ms); }
 };
 

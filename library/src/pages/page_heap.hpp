@@ -1,5 +1,5 @@
 // Runs of whole pages out of a region: the heap's slabs, its blocks above small_limit and its reserve; and the slabs of
-// the block allocators, whose pages are slices of 32 KiB.
+// the block allocators, whose pages are granules of 32 KiB.
 //
 // Bound: allocate and free are O(1): a two-level segregated fit over pages, with boundary tags kept
 // apart from the pages, at most two merges and two splits a call; for a large block at most nine runs are taken
@@ -147,7 +147,7 @@ class FreeRuns {
 
   /// Lists are numbered by the length of their runs. That for `length`, at most end_of_lists.
   static std::uint32_t list_of(std::uint32_t length);
-  static constexpr std::uint32_t end_of_lists = 28 * 16;
+  static constexpr std::uint32_t end_of_lists = 24 * 16;
   /// The last list before `list` that has a run; 0: none.
   std::uint32_t next_below(std::uint32_t list) const;
   /// The last run of a list.
@@ -167,7 +167,7 @@ class FreeRuns {
   const char* check(std::uint8_t state, std::uint64_t runs) const;
 
  private:
-  static constexpr unsigned rows = 28;  // up to 2^27 pages: 512 GiB
+  static constexpr unsigned rows = 24;  // runs below 2^27 pages: 512 GiB
   static constexpr unsigned row_lists = 16;
   static_assert(end_of_lists == rows * row_lists);
 

@@ -29,6 +29,9 @@ namespace blockyard::pages {
 /// khugepaged may fill.
 class HugePages {
  public:
+  /// Of the largest region.
+  static constexpr std::size_t most_bytes = std::size_t{256} << 30;
+
   constexpr explicit HugePages(Region& region) : region_(region) {}
 
   /// Allows huge pages or forbids them, everywhere, once the region is reserved. A system call, and for huge pages one
@@ -61,7 +64,7 @@ class HugePages {
 
  private:
   static constexpr std::uint32_t most_small_chunks = 4096;
-  static constexpr std::size_t most_chunks = (std::size_t{256} << 30) / chunk_bytes;
+  static constexpr std::size_t most_chunks = most_bytes / chunk_bytes;
 
   char* address_of(std::uint32_t chunk) const { return region_.page_address(chunk * pages_per_chunk); }
   bool try_one(std::uint32_t first_page);

@@ -8,9 +8,7 @@
 #ifndef BLOCKYARD_DETAIL_TYPE_RECORD_HPP
 #define BLOCKYARD_DETAIL_TYPE_RECORD_HPP
 
-#if __cplusplus < 202002L
-#error "Blockyard's C++ headers need C++20 (-std=c++20); before, include its C headers: blockyard/blockyard.h"
-#endif
+#include "blockyard/detail/cpp20.hpp"
 
 #include <array>
 #include <atomic>

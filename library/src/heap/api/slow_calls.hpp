@@ -1,5 +1,6 @@
-// Where malloc and its kin go when their fast paths do not serve: to the plain heap (malloc_api.cpp), or to one that
-// looks for misuse, whose calls all come this way. Who finds more kinds of misuse is told of here, and nowhere else.
+// Where malloc and its kin go when their fast paths do not serve: to the plain heap (malloc_api.cpp), or to the guard,
+// which looks for misuse and gets all calls. What is no call for a block asks for the guard itself: arenas, start and
+// end of the process, a thread's heap.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The one background thread. It runs rounds of maintenance (maintenance.hpp): it populates memory before it is needed
+// The heap's background thread. It runs rounds of maintenance (maintenance.hpp): it populates memory before it is needed
 // and gives back what nobody needs any more.
 //
 // It starts by memory, not by the program's threads: where what stands ready runs low, which is nothing in a small

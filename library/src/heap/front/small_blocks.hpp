@@ -1,4 +1,4 @@
-// Blocks up to small_limit: the fast paths of malloc and free, and what they fall back on.
+// Blocks up to small_limit: what the fast paths of malloc and free (thread_heap.hpp) fall back on.
 //
 // Bound: allocate and free are O(1), without a lock, and on the fast paths without an atomic read-modify-write. At most
 // two lists of remote frees are adopted on a slow path. A fresh slab comes from the ready stack (lock-free), and only

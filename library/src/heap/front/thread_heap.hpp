@@ -1,8 +1,9 @@
 // The record of the part of the heap that one thread owns: its cache of freed blocks, a current slab for every size
 // class, and the slabs that wait behind it.
 //
-// Overhead: 84 bytes for every 16 KiB of slabs; for every size class in use at most one partly used slab, one empty
-// one, and those of 12 to 60 cached blocks; and those of the 8 blocks of the deferred-free buffer.
+// Overhead: 85 bytes for every 16 KiB of slabs; for every size class in use at most one partly used slab, one empty
+// one, and those of the cached blocks (12 to 60; up to 64 KiB where a thread frees and allocates them in turn); and
+// those of the 8 blocks of the deferred-free buffer.
 #pragma once
 
 #include <algorithm>

@@ -1,12 +1,10 @@
 // The malloc family over heap.h, with what POSIX and glibc's documentation say of errno, zero sizes and alignment.
 #include <malloc.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 
 #include "base/pages.hpp"
 #include "blockyard/heap.h"

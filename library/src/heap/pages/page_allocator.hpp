@@ -160,6 +160,7 @@ class PageAllocator {
 
   PageHeap pages{region};
   HugePages huge_pages{region};
+  static_assert(largest_region <= HugePages::most_bytes);
   Purge purge{pages, huge_pages};
   ReadySlabs ready_slabs;
   ReserveTarget reserve_target;
