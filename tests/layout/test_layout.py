@@ -139,7 +139,7 @@ def test_the_checks_see_the_tree() -> None:
         (
             "include_violations",
             "lab/src/journal/reader.cpp",
-            '#include "record/ring.hpp"',
+            '#include "record/linux/ring.hpp"',
             "journal may include base only",
         ),
         (

@@ -1,6 +1,6 @@
 // Rings and watermark: threads write while the collector's side drains, with pauses put where a preemption would hurt
 // most.
-#include "record/collect/rings.hpp"
+#include "record/linux/collect/rings.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -18,8 +18,8 @@
 #include <gtest/gtest.h>
 
 #include "record/collect/merge.hpp"
-#include "record/collect/session.hpp"
-#include "record/ring.hpp"
+#include "record/linux/collect/session.hpp"
+#include "record/linux/ring.hpp"
 
 namespace {
 

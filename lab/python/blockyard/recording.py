@@ -40,7 +40,7 @@ class Request:
     verify_stacks: bool = False
     quit: bool = False  # end the program when the window has closed
     names: bool = True  # resolve the stacks' functions and lines at the end
-    stop_at: str | None = None  # limits that are watched in the program, as lab/src/record/stop.cpp reads them
+    stop_at: str | None = None  # limits that are watched in the program, as lab/src/record/linux/stop.cpp reads them
     children: str | None = None  # "no", or the file name of the programs to record beside the first; None: all
 
 

@@ -18,7 +18,7 @@
 #include "base/observer.hpp"
 #include "blockyard/detail/visibility.h"
 #include "record/channel.hpp"
-#include "record/frames.hpp"
+#include "record/linux/frames.hpp"
 
 namespace blockyard::record {
 namespace {
