@@ -213,8 +213,8 @@ _SYSTEM_MACROS = re.compile(r"\b(?:__linux__|_WIN32|_WIN64|__MINGW32__|__MINGW64
 
 
 def windows_violations(root: Path) -> list[str]:
-    """Lab code that asks which system it is on; and of what the recorder on Windows compiles, sources and headers, that
-    know another."""
+    """Lab code that asks which system it is on; and of what the recorder shares between systems, sources and headers,
+    that know one: what lies in record/ but in no system's folder, and what record/windows compiles of the journal."""
     lab = root / "lab" / "src"
     result = [
         f"{path.relative_to(root)} asks for the system: linux/ and windows/ answer"
@@ -222,21 +222,31 @@ def windows_violations(root: Path) -> list[str]:
         if path.suffix in _CODE and path.is_relative_to(lab) and _SYSTEM_MACROS.search(path.read_text(errors="replace"))
     ]
     recipe = lab / "record" / "windows" / "CMakeLists.txt"
-    folders = {"journal": lab / "journal", "collect": lab / "record" / "collect"}
-    named = re.findall(r"\$\{(journal|collect)\}/([\w/]+\.cpp)", recipe.read_text()) if recipe.exists() else []
-    pending = [folders[folder] / name for folder, name in named]
+    named = re.findall(r"\$\{journal\}/([\w/]+\.cpp)", recipe.read_text()) if recipe.exists() else []
+    pending = [lab / "journal" / name for name in named]
+    pending += [path for path in files(root) if path.suffix in _CODE and path.is_relative_to(lab / "record")]
     met: set[Path] = set()
     while pending:
         path = pending.pop()
-        if path in met or not path.exists() or "windows" in path.relative_to(lab).parts:
+        if path in met or not path.exists():
             continue
         met.add(path)
         text = path.read_text(errors="replace")
-        pending += [lab / target for target in _INCLUDE.findall(text)]
+        own = _systems(path.relative_to(lab).as_posix())
+        targets = _INCLUDE.findall(text)
+        found = [f"includes {target}" for target in targets if _systems(target) - own]
+        result += [f"{path.relative_to(root)} {what}, which is another system's" for what in found]
+        if own:
+            continue
+        pending += [lab / target for target in targets]
         found = [f"includes {target}" for target in _INCLUDED_HEADER.findall(text) if target not in _PORTABLE_HEADERS]
         found += [f"uses {use}" for use in sorted(set(SYSTEM_USES.findall(_NO_CODE.sub(" ", text))))]
-        result += [f"{path.relative_to(root)} {what}, and is compiled for Windows too" for what in found]
+        result += [f"{path.relative_to(root)} {what}, and is in no system's folder" for what in found]
     return result
+
+
+def _systems(path: str) -> set[str]:
+    return {"linux", "windows"} & set(path.split("/")[1:-1])
 
 
 _PORTABLE_HEADERS = {*LANGUAGE_HEADERS.split(), "xxhash.h", "ctime", "filesystem", "future", "system_error", "thread"}

@@ -63,20 +63,26 @@ def test_only_folders_of_its_name_know_the_operating_system() -> None:
     assert layers.system_violations(ROOT) == []
 
 
-def test_what_is_compiled_for_windows_too_knows_no_system() -> None:
+def test_what_the_recorder_shares_between_systems_knows_none() -> None:
     assert layers.windows_violations(ROOT) == []
 
 
-def test_a_planted_call_of_the_system_is_found_in_what_windows_compiles(tmp_path: Path) -> None:
+def test_planted_knowledge_of_a_system_is_found_in_what_the_recorder_shares(tmp_path: Path) -> None:
     lab = tmp_path / "lab" / "src"
-    for folder in ("journal", "record/windows"):
+    for folder in ("journal", "record/collect", "record/linux", "record/windows"):
         (lab / folder).mkdir(parents=True)
     (lab / "record/windows/CMakeLists.txt").write_text("add_library(x ${journal}/a.cpp)\n")
     (lab / "journal/a.cpp").write_text('#include "journal/b.hpp"\n')
     (lab / "journal/b.hpp").write_text("#include <unistd.h>\ninline int x() { return getpid(); }\n")
     (lab / "journal/c.cpp").write_text("#ifdef _WIN32\n#endif\n")
+    (lab / "record/linux/ring.hpp").write_text("#include <sys/mman.h>\n")
+    (lab / "record/windows/stacks.hpp").write_text('#include "record/linux/ring.hpp"\n')
+    (lab / "record/collect/merge.cpp").write_text('#include "record/linux/ring.hpp"\n#include <poll.h>\n')
     found = "\n".join(layers.windows_violations(tmp_path))
     assert "c.cpp asks" in found and "b.hpp includes unistd.h" in found and "b.hpp uses getpid" in found
+    assert "merge.cpp includes poll.h" in found and "mman" not in found
+    for other in ("merge.cpp", "stacks.hpp"):
+        assert f"{other} includes record/linux/ring.hpp, which is another system's" in found
 
 
 def test_no_python_part_imports_one_above_it() -> None:
