@@ -11,7 +11,8 @@
 /// over: under an eighth of it, under 1 % for blocks up to 300 bytes. A pool keeps free pages up to half of the most it
 /// ever held, or up to 256 KiB. Where a process held more than 8 MiB of blocks, a background thread gives back what is
 /// unused for some quarters of a second, and ends when nothing is left to give; a pool then keeps what lies in the page
-/// in use, up to 4 MiB. BLOCKYARD_HEAP_JANITOR=0 forbids the thread.
+/// in use, up to 4 MiB. BLOCKYARD_HEAP_JANITOR=0 forbids the thread. On Windows, what is given back is committed again
+/// at once.
 ///
 /// Limits: blocks of 1 MiB, alignments of 32 KiB, and 32 GiB for all blocks of the process: less under a limit on
 /// address space (`ulimit -v`), 16 GiB for strides that are no multiple of 8. Beyond that, allocation fails.

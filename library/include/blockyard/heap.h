@@ -13,8 +13,8 @@
 /// before it fails. docs/reference/bounds.md has every bound.
 ///
 /// Memory: rounding wastes 15 bytes up to 128 bytes and at most a quarter above; tables take 1 % of what is in use; the
-/// reserve of ready memory comes on top, 4 MiB unless set. On Windows, pages count as 64 KiB, there are no huge ones,
-/// and what is given back is committed again at once.
+/// reserve of ready memory comes on top, 4 MiB unless set. On Windows there are no huge pages, memory pressure is not
+/// known, and what is given back is committed again at once.
 ///
 /// Unless said otherwise: sizes are in bytes; a block is aligned to 16; the caller owns a block until it frees it, on
 /// any thread; and any thread may call any function at any time, but not from a signal handler that interrupted one of

@@ -14,7 +14,7 @@
 /// reserved for it, and when more chunks are in use than ever before.
 ///
 /// Memory: a temp region per thread; 8 bytes per temp job block; one live block keeps its chunk, and a thread keeps
-/// four.
+/// four. On Windows all of a region, as far as it may grow, counts against the commit limit.
 ///
 /// Sizes are in bytes. Alignments are powers of two up to 16 KiB. Size 0 gives a unique block. Freeing NULL is a no-op.
 /// On failure a function returns NULL, with errno EINVAL for another alignment or lifetime, ENOMEM when memory is

@@ -1,10 +1,10 @@
 /// StaticBlockAllocator: process-wide pools of blocks, found at compile time by size and alignment.
 ///
-/// Time: as BlockAllocator, per thread. allocate() takes one thread-local load more. free() on the thread that owns the
-/// slab takes a load and a compare more, without a lock or an atomic read-modify-write. Any other thread (a *remote
-/// free*) keeps the block for its next allocation, without an atomic operation, and hands a magazine of 32 on under a
-/// lock. When enough wait, or when the thread never allocated that size, the free takes one compare-and-swap. A lock is
-/// also taken when a thread allocates its first block, needs a page, or ends.
+/// Time: as BlockAllocator, per thread. allocate() takes one thread-local load more, on Windows a call. free() on the
+/// thread that owns the slab takes a load and a compare more, without a lock or an atomic read-modify-write. Any other
+/// thread (a *remote free*) keeps the block for its next allocation, without an atomic operation, and hands a magazine
+/// of 32 on under a lock. When enough wait, or when the thread never allocated that size, the free takes one
+/// compare-and-swap. A lock is also taken when a thread allocates its first block, needs a page, or ends.
 ///
 /// Memory: as BlockAllocator. A thread that allocates also holds 8 KiB of tables, and at least one slab of each size it
 /// uses. Unused after remote frees: 64 blocks for each thread and size, and 128 KiB for each size; an eighth of a slab

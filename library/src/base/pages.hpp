@@ -4,7 +4,8 @@
 // Bounds on Windows: find_free_space reserves what it finds, a stretch lies in what one call reserved, of which the
 // address space goes back as a whole only, what is readable and writable counts against the commit limit, and
 // discard_pages keeps all while less than that, and 64 MiB, can be committed. Where other processes take that much
-// meanwhile it waits for a second, and then ends the program with a sentence.
+// meanwhile it waits for a second, and then ends the program with a sentence. Nothing is asked of huge pages, no
+// memory_room is known, and resident_bytes takes a system call per MiB.
 //
 // The system's pages have 4, 16 or 64 KiB, and no caller needs to know: what is reserved or committed are the pages
 // that hold the stretch, what is protected or given back are those that lie wholly in it.
