@@ -1,5 +1,5 @@
-// The heap's background thread. It runs rounds of maintenance (maintenance.hpp): it populates memory before it is needed
-// and gives back what nobody needs any more.
+// The heap's background thread. It runs rounds of maintenance (maintenance.hpp): it populates memory before it is
+// needed and gives back what nobody needs any more.
 //
 // It starts by memory, not by the program's threads: where what stands ready runs low, which is nothing in a small
 // program, or where memory was freed in one that is not small. The C library does not know it
