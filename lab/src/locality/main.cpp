@@ -1,6 +1,7 @@
 // blockyard-locality: allocates many equal blocks from one allocator, frees them, and prints times and addresses.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -76,7 +77,7 @@ int main(int argc, char** argv) {
   app.add_flag("--aged", aged, "let many blocks of many sizes come and go first");
   app.add_option("--warm", warm_passes, "passes after the first")->check(CLI::Range(1, 1000));
   const auto print = [&] {
-    if (!blockyard::base::is_power_of_two(request.alignment)) {
+    if (!std::has_single_bit(request.alignment)) {
       throw Error("the alignment " + std::to_string(request.alignment) + " is no power of two");
     }
     command::print(measure(choice, request, warm_passes, aged).dump());

@@ -14,11 +14,6 @@ constinit Atomic<std::uint64_t> not_before{0};  // ns
 constinit Atomic<bool> in_sandbox{false};
 constinit bool ended_for_fork = false;  // one fork at a time, under the C library's lock or on the only thread
 
-void sleep_a_step() {
-  constexpr std::uint32_t nobody_wakes = 0;
-  sleep_while(&nobody_wakes, nobody_wakes, 20'000);
-}
-
 }  // namespace
 
 void BackgroundWork::allow() {
@@ -56,6 +51,7 @@ BackgroundWork::Start BackgroundWork::start(bool (*prepare)(), std::initializer_
 
 bool BackgroundWork::end_all() {
   constexpr int most_steps = 50'000;
+  constexpr std::uint64_t step_ns = 20'000;
   if (process_id() != process.load(std::memory_order_relaxed)) {
     return false;
   }
@@ -63,7 +59,7 @@ bool BackgroundWork::end_all() {
   const bool alone = is_alone();
   for (BackgroundWork* work = first; work != nullptr; work = work->next_) {
     while (work->starting_.load(std::memory_order_seq_cst)) {
-      sleep_a_step();
+      sleep_for(step_ns);
     }
     for (int step = 0; step < most_steps && !work->thread_.is_gone(); ++step) {
       work->told_to_end_.store(1, std::memory_order_relaxed);
@@ -71,7 +67,7 @@ bool BackgroundWork::end_all() {
       if (!work->functions_.wake() && alone) {
         break;
       }
-      sleep_a_step();
+      sleep_for(step_ns);
     }
   }
   return true;

@@ -1,10 +1,8 @@
-// Powers of two and rounding. Every function is constexpr and O(1).
+// Rounding. Every function is constexpr and O(1).
 #pragma once
 
-#include <bit>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 
 namespace blockyard::base {
 

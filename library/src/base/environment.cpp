@@ -1,6 +1,5 @@
 // Settings that the environment has.
-#include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <string_view>
 
 #include "base/process.hpp"
@@ -9,40 +8,35 @@
 namespace blockyard::base {
 namespace {
 
-// A number with an optional K, M or G; false when the text is anything else.
-bool parse(const char* text, std::uint64_t* value) {
-  char* end = nullptr;
-  errno = 0;
-  const std::uint64_t number = std::strtoull(text, &end, 10);
-  if (end == text || errno != 0 || *text == '-') {
-    return false;
-  }
+// A number with an optional K, M or G; none when the text is anything else.
+std::optional<std::uint64_t> parse(std::string_view text) {
   constexpr std::string_view units = "kKmMgG";
-  const std::size_t unit = units.find(*end);
-  const unsigned shift = unit == std::string_view::npos ? 0 : 10 * static_cast<unsigned>(unit / 2 + 1);
-  end += shift != 0 ? 1 : 0;
-  if (*end != '\0' || (number << shift) >> shift != number) {
-    return false;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view behind(end, text.data() + text.size());
+  const std::size_t unit = behind.empty() ? 0 : units.find(behind);
+  const unsigned shift = behind.empty() ? 0 : 10 * static_cast<unsigned>(unit / 2 + 1);
+  if (error != std::errc() || behind.size() > 1 || unit == std::string_view::npos ||
+      (number << shift) >> shift != number) {
+    return {};
   }
-  *value = number << shift;
-  return true;
+  return number << shift;
 }
 
 }  // namespace
 
-bool read_number(const char* name, std::uint64_t least, std::uint64_t most, std::uint64_t* value) {
+std::optional<std::uint64_t> read_number(const char* name, std::uint64_t least, std::uint64_t most) {
   const char* const text = environment(name);
   if (text == nullptr || *text == '\0') {
-    return false;
+    return {};
   }
-  std::uint64_t number = 0;
-  if (!parse(text, &number) || number < least || number > most) {
+  const std::optional<std::uint64_t> number = parse(text);
+  if (!number || *number < least || *number > most) {
     say("blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", name, text,
         static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
-    return false;
+    return {};
   }
-  *value = number;
-  return true;
+  return number;
 }
 
 }  // namespace blockyard::base

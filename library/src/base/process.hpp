@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace blockyard::base {
 
@@ -19,9 +20,9 @@ unsigned threads_of_process();
 
 /// The value of an environment variable; nullptr: there is none.
 const char* environment(const char* name);
-/// Likewise as a number, with an optional K, M or G behind it, in *value. False, with that unchanged: there is none, or
-/// it is none from `least` to `most`, which is said on standard error.
-bool read_number(const char* name, std::uint64_t least, std::uint64_t most, std::uint64_t* value);
+/// Likewise as a number, with an optional K, M or G behind it. None: there is none, or none from `least` to `most`,
+/// which is said on standard error.
+std::optional<std::uint64_t> read_number(const char* name, std::uint64_t least, std::uint64_t most);
 
 /// Sixteen bytes that differ from process to process and that nobody can guess: the same in each call, and in forked
 /// children. Zeros where the system gives none.

@@ -25,6 +25,13 @@ inline void pause() {
 /// have passed. Returns at once if `word` does not hold `value`. Keeps errno.
 void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns);
 
+/// Sleeps so long, by the call that locks need: a program in a sandbox may allow itself none that only sleeps. Keeps
+/// errno.
+inline void sleep_for(std::uint64_t ns) {
+  static constexpr std::uint32_t nobody_wakes = 0;
+  sleep_while(&nobody_wakes, nobody_wakes, ns);
+}
+
 /// Wakes one thread that sleeps for `word`, if any does. Keeps errno.
 void wake_one(const void* word);
 

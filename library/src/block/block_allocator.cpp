@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <new>
 
-#include "base/bits.hpp"
 #include "block/pool.hpp"
 #include "block/watch.hpp"
 #include "blockyard/block.h"
@@ -78,14 +77,8 @@ void BlockAllocator::free_chain(void* first, void* last, std::size_t count) noex
     block::pool_free_chain(pool_, first, last, count);
     return;
   }
-  for (void* freed = first;;) {
-    void* const next = block::chain_next(freed, stride_);
-    free(freed);
-    if (freed == last) {
-      return;
-    }
-    freed = next;
-  }
+  block::set_chain_next(last, nullptr, stride_);
+  block::for_each_chained(first, stride_, [this](void* freed) { free(freed); });
 }
 
 void BlockAllocator::reset() noexcept {
@@ -132,8 +125,7 @@ extern "C" {
 by_block_pool* by_block_pool_create(size_t size, size_t alignment) {
   namespace block = blockyard::block;
   const size_t aligned = alignment == 0 ? 16 : alignment;
-  if (size == 0 || size > block::max_block_bytes || !std::has_single_bit(aligned) ||
-      aligned > block::max_alignment) {
+  if (size == 0 || size > block::max_block_bytes || !std::has_single_bit(aligned) || aligned > block::max_alignment) {
     errno = EINVAL;
     return nullptr;
   }

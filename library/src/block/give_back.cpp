@@ -6,7 +6,6 @@
 #include "base/background_work.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
-#include "base/threads.hpp"
 #include "block/pool.hpp"
 #include "block/watch.hpp"
 
@@ -151,22 +150,17 @@ void begin_in_child(bool ran, bool) {
   }
 }
 
-bool is_forbidden() {
-  std::uint64_t is_allowed = 1;  // the heap's setting too, which has heard of a value that is none
-  return base::read_number("BLOCKYARD_HEAP_JANITOR", 0, 1, &is_allowed) && is_allowed == 0;
-}
-
 void start() {
-  constexpr std::uint32_t nobody_wakes = 0;
   if (refused.load(std::memory_order_relaxed) || base::BackgroundWork::is_in_sandbox()) {
     return;  // before any system call
   }
   while (ending.load(std::memory_order_relaxed) && !work.is_over()) {
-    base::sleep_while(&nobody_wakes, nobody_wakes, 20'000);
+    base::sleep_for(20'000);
   }
   const auto prepare = [] {
     ending.store(false, std::memory_order_relaxed);
-    refused.store(process_is_watched() || is_forbidden(), std::memory_order_relaxed);
+    refused.store(process_is_watched() || base::read_number("BLOCKYARD_HEAP_JANITOR", 0, 1) == 0,
+                  std::memory_order_relaxed);
     return !refused.load(std::memory_order_relaxed);
   };
   work.start(prepare, {});

@@ -33,10 +33,9 @@ inline void mark_empty(Granule& info) {
 /// The slab is its owner's alone again: sets its remote word to 0. What it was. Waits for up to 2 MiB, or for one slab,
 /// to be given back.
 inline std::uint64_t take_remote_word(Granule& info) {
-  constexpr std::uint32_t nobody_wakes = 0;
   for (std::uint64_t seen = info.remote.load(std::memory_order_relaxed);;) {
     if (static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(Unneeded::giving_back)) {
-      base::sleep_while(&nobody_wakes, nobody_wakes, 20'000);  // a real-time thread that yields keeps the core
+      base::sleep_for(20'000);  // a real-time thread that yields keeps the core
       seen = info.remote.load(std::memory_order_relaxed);
     } else if (info.remote.compare_exchange_weak(seen, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       return seen;

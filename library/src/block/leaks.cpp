@@ -1,9 +1,7 @@
 // The leak report: types and sizes of static blocks that are live, and the pools with a name.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <mutex>
-#include <new>
 
 #include "base/process.hpp"
 #include "base/say.hpp"
@@ -27,16 +25,34 @@ void say_leak(int descriptor, std::size_t count, std::size_t bytes, std::size_t 
 // Watched processes know the type of each typed block.
 bool is_counted(const TypeRecord* type) { return type->counted || process_is_watched(); }
 
-// The names of all types of a stride that are not counted. A type that several shared objects have is named once.
+// Calls visit(name, live) for each type of a stride, counted or not. The records of one type that several shared
+// objects have are taken together.
+template <class Visit>
+void for_each_type(std::size_t stride, bool counted, Visit&& visit) {
+  const TypeRecord* const newest = types.load(std::memory_order_acquire);
+  for (const TypeRecord* type = newest; type != nullptr; type = type->next) {
+    const TypeRecord* first = nullptr;
+    std::ptrdiff_t live = 0;
+    for (const TypeRecord* other = newest; other != nullptr; other = other->next) {
+      if (other->stride == stride && is_counted(other) == counted && other->name == type->name) {
+        first = first != nullptr ? first : other;
+        live += other->live.load(std::memory_order_relaxed);
+      }
+    }
+    if (first == type) {
+      visit(type->name, live);
+    }
+  }
+}
+
+// The names of all types of a stride that are not counted.
 class Names {
  public:
   explicit Names(std::size_t stride) {
-    for (const TypeRecord* type = types.load(std::memory_order_acquire); type != nullptr; type = type->next) {
-      if (type->stride == stride && !is_counted(type) && !named_before(type, stride)) {
-        add(length_ == 0 ? "" : " or ");
-        add(type->name);
-      }
-    }
+    for_each_type(stride, false, [this](std::string_view name, std::ptrdiff_t) {
+      add(length_ == 0 ? "" : " or ");
+      add(name);
+    });
     if (length_ == 0) {
       add("untyped");
     }
@@ -44,46 +60,22 @@ class Names {
   std::string_view text() const { return {text_, length_}; }
 
  private:
-  static bool named_before(const TypeRecord* type, std::size_t stride) {
-    for (const TypeRecord* other = types.load(std::memory_order_acquire); other != type; other = other->next) {
-      if (other->stride == stride && other->name == type->name) {
-        return true;
-      }
-    }
-    return false;
-  }
-  void add(std::string_view part) {
-    const std::size_t fits = std::min(part.size(), sizeof text_ - length_);
-    std::memcpy(text_ + length_, part.data(), fits);
-    length_ += fits;
-  }
+  void add(std::string_view part) { length_ += part.copy(text_ + length_, sizeof text_ - length_); }
 
   char text_[320];
   std::size_t length_ = 0;
 };
 
-// Writes a line per counted type, the records of all shared objects together. Returns how many blocks they are.
+// Writes a line per counted type. Returns how many blocks they are.
 std::size_t report_counted(int descriptor, std::size_t stride) {
   std::size_t explained = 0;
-  for (const TypeRecord* type = types.load(std::memory_order_acquire); type != nullptr; type = type->next) {
-    if (type->stride != stride || !is_counted(type)) {
-      continue;
+  for_each_type(stride, true, [&](std::string_view name, std::ptrdiff_t live) {
+    if (live > 0) {
+      const auto count = static_cast<std::size_t>(live);
+      say_leak(descriptor, count, count * stride, stride, name);
+      explained += count;
     }
-    std::ptrdiff_t live = 0;
-    bool first = true;
-    for (const TypeRecord* other = types.load(std::memory_order_acquire); other != nullptr; other = other->next) {
-      if (is_counted(other) && other->name == type->name) {
-        live += other->live.load(std::memory_order_relaxed);
-        first = first && (other == type || live == 0 || std::less<>()(type, other));
-      }
-    }
-    if (live <= 0 || !first) {
-      continue;
-    }
-    const std::size_t count = static_cast<std::size_t>(live);
-    say_leak(descriptor, count, count * stride, stride, type->name);
-    explained += count;
-  }
+  });
   return explained;
 }
 
@@ -100,11 +92,7 @@ __attribute__((destructor)) void report_at_exit() {
 }  // namespace
 
 int leaks_wanted() {
-  static const int wanted = [] {
-    std::uint64_t mode = 0;
-    base::read_number("BLOCKYARD_LEAKS", 0, 2, &mode);
-    return static_cast<int>(mode);
-  }();
+  static const int wanted = static_cast<int>(base::read_number("BLOCKYARD_LEAKS", 0, 2).value_or(0));
   return wanted;
 }
 

@@ -145,12 +145,6 @@ void list_empty(Pool* pool, Index index) {
   }
 }
 
-// A slab stops being the current one: it is held no more.
-void let_go(BlockSlab* record) {
-  record->excess = slab_live(*record);
-  record->floor = 0;
-}
-
 // The last live block of a slab was freed: the slab returns to its bump pointer. A current one, of which only few were
 // in use, is held: a program that allocates and frees a block again and again would come here each time. Few blocks lie
 // close together in any order.
@@ -184,7 +178,7 @@ void slab_emptied(Pool* pool, BlockSlab* record) {
   }
 }
 
-// A full slab has free blocks again: it becomes partial.
+// A full slab that has free blocks again, or one that was the current, becomes partial.
 void slab_reopen(Pool* pool, BlockSlab* record) {
   record->excess = slab_live(*record);
   record->floor = 0;
@@ -453,6 +447,50 @@ bool refill(Pool* pool) {
   return take_page(pool) && cut_slab(pool);
 }
 
+bool page_has_room(Pool* pool, Index page) {
+  const Granule& first = granule(page);
+  if (first.uncut != page_end(page)) {
+    return true;
+  }
+  for (Index index = page; index != first.uncut; index += slab_step(pool)) {
+    if (granule(index).state != SlabUse::full) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void page_move(Pool* to, Pool* from, Index page) {
+  Granule& first = granule(page);
+  for (Index index = page; index != first.uncut; index += slab_step(from)) {
+    BlockSlab& record = slab(index);
+    Granule& info = granule(index);
+    if (current_slab(from) == &record) {
+      set_current_slab(from, &by_block_no_slab);
+      slab_reopen(from, &record);
+    }
+    if (info.state == SlabUse::partial || info.state == SlabUse::empty) {
+      const bool partial = info.state == SlabUse::partial;
+      base::list_remove(partial ? from->partial : from->empty, index, slab);
+      base::list_push(partial ? to->partial : to->empty, index, slab);
+    }
+    record.pool.store(to, std::memory_order_release);
+    record.owner.store(to->thread, std::memory_order_relaxed);
+  }
+  if (from->cutting == page) {
+    from->cutting = 0;
+    to->cutting = page;  // `to` has none: it adopts when it has nothing left to cut
+  }
+  from->busy_slabs -= first.busy;
+  to->busy_slabs += first.busy;
+  if (first.busy == 0) {
+    from->free_page_bytes -= page_bytes(page);
+    to->free_page_bytes += page_bytes(page);
+  }
+  page_unlink(from, page);
+  page_link(to, page);
+}
+
 }  // namespace
 
 Pool* pool_create(std::size_t stride, BlockSlab** current) {
@@ -559,9 +597,7 @@ void pool_trim(Pool* pool) {
   // An empty current slab would keep its page.
   if (BlockSlab* const record = current_slab(pool); is_real(pool, record) && slab_live(*record) == 0) {
     set_current_slab(pool, &by_block_no_slab);
-    let_go(record);
-    granule(index_of(record)).state = SlabUse::partial;
-    base::list_push(pool->partial, index_of(record), slab);
+    slab_reopen(pool, record);
     slab_emptied(pool, record);
   }
   for (Index page = pool->pages; page != 0;) {
@@ -646,56 +682,6 @@ void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
   sum->live_bytes += live * pool->stride;
   pool_add_held(pool, sum);
 }
-
-namespace {
-
-bool page_has_room(Pool* pool, Index page) {
-  const Granule& first = granule(page);
-  if (first.uncut != page_end(page)) {
-    return true;
-  }
-  for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-    if (granule(index).state != SlabUse::full) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void page_move(Pool* to, Pool* from, Index page) {
-  Granule& first = granule(page);
-  for (Index index = page; index != first.uncut; index += slab_step(from)) {
-    BlockSlab& record = slab(index);
-    Granule& info = granule(index);
-    if (current_slab(from) == &record) {
-      set_current_slab(from, &by_block_no_slab);
-      let_go(&record);
-      info.state = SlabUse::partial;
-      base::list_push(from->partial, index, slab);
-    }
-    if (info.state == SlabUse::partial || info.state == SlabUse::empty) {
-      const bool partial = info.state == SlabUse::partial;
-      base::list_remove(partial ? from->partial : from->empty, index, slab);
-      base::list_push(partial ? to->partial : to->empty, index, slab);
-    }
-    record.pool.store(to, std::memory_order_release);
-    record.owner.store(to->thread, std::memory_order_relaxed);
-  }
-  if (from->cutting == page) {
-    from->cutting = 0;
-    to->cutting = page;  // `to` has none: it adopts when it has nothing left to cut
-  }
-  from->busy_slabs -= first.busy;
-  to->busy_slabs += first.busy;
-  if (first.busy == 0) {
-    from->free_page_bytes -= page_bytes(page);
-    to->free_page_bytes += page_bytes(page);
-  }
-  page_unlink(from, page);
-  page_link(to, page);
-}
-
-}  // namespace
 
 unsigned pool_adopt(Pool* to, Pool* from, unsigned limit) {
   pool_adopt_lists(from, ~std::size_t{0});

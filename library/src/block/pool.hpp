@@ -162,6 +162,23 @@ inline void set_next_chain(void* first, const void* chain, std::size_t stride) {
   set_chain_next(static_cast<std::byte*>(first) + sizeof(std::uint32_t), chain, stride);
 }
 
+/// Calls visit(block), which may free it, for a block and those that next_of(block) leads to. How many there were.
+template <class NextOf, class Visit>
+std::size_t for_each_linked(void* block, NextOf&& next_of, Visit&& visit) {
+  std::size_t count = 0;
+  for (; block != nullptr; ++count) {
+    void* const next = next_of(block);
+    visit(block);
+    block = next;
+  }
+  return count;
+}
+template <class Visit>
+std::size_t for_each_chained(void* first, std::size_t stride, Visit&& visit) {
+  return for_each_linked(
+      first, [=](const void* block) { return chain_next(block, stride); }, visit);
+}
+
 // --- what reports and tests ask of the process-wide pools (static_pools.cpp) ---
 
 /// Adds all figures but the stride.

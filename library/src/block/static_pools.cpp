@@ -28,8 +28,10 @@ struct Chains {
   std::atomic<void*> first{nullptr};
   std::atomic<std::size_t> waiting{0};  ///< blocks in both that were not handed out again, counted by the chain
   std::atomic<std::size_t> magazine_count{0};
-  std::atomic<bool> needed{false};     ///< whether a chain came or went lately
-  std::atomic<std::uint32_t> turn{0};  ///< 1 while somebody takes from `first` or adds to it
+  std::atomic<bool> needed{false};  ///< whether a chain came or went lately
+  /// Held while somebody takes from `first` or adds to it. The program's threads queue for `chain_lock` first; the
+  /// background thread, which must not make them wait, takes none but this.
+  base::Mutex turn;
   std::array<void*, 64> magazines{};
 };
 
@@ -68,9 +70,12 @@ void lock_for_fork() {
   window_lock();
 }
 
-template <auto UnlockWindow>
+template <bool in_child>
 void unlock_after_fork() {
-  UnlockWindow();
+  if (in_child) {
+    registry.forget_late();
+  }
+  window_unlock(in_child);
   parked_lock.unlock();
   chain_lock.unlock();
   watched_lock.unlock();
@@ -81,13 +86,7 @@ constinit std::atomic<bool> fork_handled{false};
 // Once per process, before the first lock is taken that a fork on another thread could find held.
 void handle_fork() {
   if (!fork_handled.load(std::memory_order_relaxed) && !fork_handled.exchange(true, std::memory_order_relaxed)) {
-    base::around_fork(
-        lock_for_fork, unlock_after_fork<window_unlock>,
-        [] {
-          registry.forget_late();
-          unlock_after_fork<window_unlock_in_child>();
-        },
-        [] { registry.forget_late(); });
+    base::around_fork(lock_for_fork, unlock_after_fork<false>, unlock_after_fork<true>, [] { registry.forget_late(); });
   }
 }
 
@@ -166,7 +165,6 @@ void* watched_allocate(std::uint32_t slot, std::size_t stride) {
 
 void watched_free(std::uint32_t slot, const BlockSlab* supposed, void* block) {
   const std::lock_guard lock(watched_lock);
-  watch_forget_type(block);
   watch_free(watched[slot], supposed, block);
 }
 
@@ -179,25 +177,8 @@ void free_one(void* block, std::size_t stride) {
   }
 }
 
-// A turn at the list of a slot's chains. The program's threads queue for `chain_lock` first; the background thread, to
-// which must not make them wait, takes none but this.
-class Turn {
- public:
-  explicit Turn(Chains& kept) : turn_(kept.turn) {
-    while (turn_.exchange(1, std::memory_order_acquire) != 0) {
-      base::sleep_while(&turn_, 1, 20'000);  // a real-time thread that yields keeps the core
-    }
-  }
-  ~Turn() { turn_.store(0, std::memory_order_release); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  std::atomic<std::uint32_t>& turn_;
-};
-
 void* chain_pop(Chains& kept, std::size_t stride) {
-  const Turn turn(kept);
+  const std::lock_guard turn(kept.turn);
   void* const first = kept.first.load(std::memory_order_relaxed);
   if (first != nullptr) {
     kept.first.store(next_chain(first, stride), std::memory_order_relaxed);
@@ -206,7 +187,7 @@ void* chain_pop(Chains& kept, std::size_t stride) {
 }
 
 void chain_push(Chains& kept, void* first, std::size_t stride) {
-  const Turn turn(kept);
+  const std::lock_guard turn(kept.turn);
   set_next_chain(first, kept.first.load(std::memory_order_relaxed), stride);
   kept.first.store(first, std::memory_order_relaxed);
 }
@@ -214,20 +195,12 @@ void chain_push(Chains& kept, void* first, std::size_t stride) {
 // Returns the blocks of a slot's chains and magazines to their slabs, one by one.
 void free_chains(std::uint32_t slot) {
   const std::size_t stride = static_stride(slot);
-  const auto free_all = [&](void* block, auto&& next_of) {
-    std::size_t count = 0;
-    for (; block != nullptr; ++count) {
-      void* const next = next_of(block);
-      free_one(block, stride);
-      block = next;
-    }
-    static_chain_used(slot, count);
-  };
+  const auto free = [=](void* block) { free_one(block, stride); };
   while (void* const first = static_magazine_take(slot)) {
-    free_all(first, link_of);
+    static_chain_used(slot, for_each_linked(first, link_of, free));
   }
   while (void* const first = static_chain_take(slot)) {
-    free_all(first, [=](const void* block) { return chain_next(block, stride); });
+    static_chain_used(slot, for_each_chained(first, stride, free));
   }
 }
 
@@ -300,17 +273,11 @@ void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
 }
 
 void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept {
-  if (process_is_watched()) {
-    for (void* block = first;;) {
-      void* const next = chain_next(block, stride);
-      by_static_block_free_checked(block, stride);
-      if (block == last) {
-        return;
-      }
-      block = next;
-    }
-  }
   set_chain_next(last, nullptr, stride);
+  if (process_is_watched()) {
+    for_each_chained(first, stride, [=](void* block) { by_static_block_free_checked(block, stride); });
+    return;
+  }
   Chains& kept = chains[slot_of_stride(stride)];
   kept.waiting.fetch_add(count, std::memory_order_relaxed);
   kept.needed.store(true, std::memory_order_relaxed);
@@ -386,7 +353,7 @@ bool free_stale_chains() {
 
 void free_stale_chains_in_child() {
   for (Chains& kept : chains) {
-    kept.turn.store(0, std::memory_order_relaxed);
+    kept.turn.unlock();
   }
 }
 

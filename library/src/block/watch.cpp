@@ -3,24 +3,16 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <mutex>
+#include <cstdio>
 #include <new>
 
 #include "base/pages.hpp"
-#include "base/say.hpp"
 #include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
 #include "checks/quarantine.hpp"
+#include "checks/report.hpp"
+#include "checks/valgrind.hpp"
 #include "checks/watched.hpp"
-
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#define BLOCKYARD_VALGRIND 1
-#else
-#define BLOCKYARD_VALGRIND 0
-#endif
 
 namespace blockyard::block {
 namespace {
@@ -29,40 +21,57 @@ namespace {
 constexpr std::size_t least_waiting = 256;
 
 [[noreturn]] void fail(const char* fault, const void* block, std::size_t stride) {
-  if (stride != 0) {
-    base::say("blockyard: %s: block %p of a pool of %zu-byte blocks\n", fault, block, stride);
-  } else {
-    base::say("blockyard: %s: %p\n", fault, block);
-  }
-  std::abort();
+  char what[120];
+  std::snprintf(what, sizeof what, "%s, of a pool of %zu-byte blocks", fault, stride);
+  checks::report_fault(what, block);
 }
 
 constinit std::atomic<long> fail_countdown{-1};
 
-// One bit per block. Each granule has as many as the smallest blocks need.
-constexpr std::size_t bitmap_bytes = granule_bytes / least_stride / 8;
+// What lives where a block may begin: nothing, a block, or a static one of the type with this number. A granule's table
+// is made with its first block, and stays.
+constexpr std::uint16_t nothing = 0;
+constexpr std::uint16_t untyped = 1;
+using Kinds = std::array<std::uint16_t, granule_bytes / least_stride>;
 
-unsigned char* bitmaps() {
-  static unsigned char* const table =
-      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / granule_bytes * bitmap_bytes));
-  return table;
+Kinds** tables() {
+  static auto* const all =
+      static_cast<Kinds**>(base::reserve_pages(by_block_window.bytes / granule_bytes * sizeof(Kinds*)));
+  return all;
 }
 
-struct LiveBit {
-  unsigned char* byte;
-  unsigned char mask;
-
-  LiveBit(const Pool* pool, const void* block) {
-    const Index index = index_of(slab_of(block, slab_mask_of(pool->shift)));
-    const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - address_of(index));
-    const std::size_t number = offset / pool->stride;
-    byte = bitmaps() + index * bitmap_bytes + number / 8;
-    mask = static_cast<unsigned char>(1u << (number % 8));
+// nullptr: no block of this granule ever lived, or with `make`, memory for its table is exhausted.
+std::uint16_t* kind_of(const void* block, bool make = false) {
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base);
+  Kinds*& kinds = tables()[offset / granule_bytes];
+  if (kinds == nullptr && make) {
+    kinds = static_cast<Kinds*>(window_record(sizeof(Kinds)));
   }
-  bool test() const { return (*byte & mask) != 0; }
-  void set() const { *byte |= mask; }
-  void clear() const { *byte = static_cast<unsigned char>(*byte & ~mask); }
-};
+  return kinds == nullptr ? nullptr : &(*kinds)[offset % granule_bytes / least_stride];
+}
+
+// Guarded by the lock of watched static pools.
+constinit std::array<TypeRecord*, 4096> numbered_types{};  // types beyond are reported as untyped
+constinit std::uint16_t last_type = untyped;
+
+// The slab that holds an address, whatever the size of its blocks: a slab of 2^order granules begins at a multiple of
+// as many. Ends the process when there is none.
+BlockSlab* slab_at(const void* block) {
+  if (!in_window(block)) {
+    checks::report_fault("foreign free (no block allocator ever made this address)", block);
+  }
+  const Index inside = index_of(slab_of(block, slab_mask_of(slab_shift)));
+  for (unsigned order = 0; order <= max_order; ++order) {
+    const Index first = inside & ~((Index{1} << order) - 1);
+    if (granule(first).state != SlabUse::unused) {
+      if (slab(first).pool.load(std::memory_order_relaxed)->shift < slab_shift + order) {
+        break;  // its slab ends before the address
+      }
+      return &slab(first);
+    }
+  }
+  checks::report_fault("foreign free (no live slab is here)", block);
+}
 
 }  // namespace
 
@@ -86,7 +95,7 @@ bool watch_fails_now() {
 
 bool watch_pool(Pool* pool) {
   void* const memory = window_record(sizeof(Watch));
-  if (memory == nullptr || bitmaps() == nullptr) {
+  if (memory == nullptr || tables() == nullptr) {
     return false;
   }
   // The fast path must never see a slab: the pool finds its own through a pointer that only it has.
@@ -97,9 +106,7 @@ bool watch_pool(Pool* pool) {
   *hidden = &by_block_no_slab;
   pool->current = hidden;
   pool->watch = new (memory) Watch;
-#if BLOCKYARD_VALGRIND
   VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
-#endif
   return true;
 }
 
@@ -122,94 +129,29 @@ void* watch_allocate(Pool* pool) {
       return nullptr;
     }
     block = pool->watch->pop();
-    if (checks::find_write(block, pool->stride) != nullptr) {
-      fail("use after free (the block was written to while it was free)", block, pool->stride);
-    }
+    checks::check_untouched(block, pool->stride);
   }
+  std::uint16_t* const kind = kind_of(block, true);
+  if (kind == nullptr) {
+    return nullptr;  // the block is lost, which is safe
+  }
+  *kind = untyped;
   checks::show(block, pool->stride);
-  LiveBit(pool, block).set();
-#if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_ALLOC(pool, block, pool->stride);
-#endif
   checks::announce_allocated(block, pool->stride, 0);
   return block;
 }
 
-namespace {
-
-// The type of each static block: a number per place where a block may begin. A granule's table is made with its first
-// typed block, and stays.
-using TypeNumbers = std::array<std::uint16_t, granule_bytes / least_stride>;
-constinit std::array<TypeRecord*, 4096> numbered_types{};  // from 1 on; types beyond are reported as untyped
-constinit std::uint16_t type_count = 0;
-
-// nullptr when there is none, or memory for it is exhausted.
-std::uint16_t* type_number_of(const void* block, bool make) {
-  static TypeNumbers** const tables =
-      static_cast<TypeNumbers**>(base::reserve_pages(by_block_window.bytes / granule_bytes * sizeof(TypeNumbers*)));
-  if (tables == nullptr) {
-    return nullptr;
-  }
-  const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base);
-  TypeNumbers*& numbers = tables[offset / granule_bytes];
-  if (numbers == nullptr && make) {
-    numbers = static_cast<TypeNumbers*>(window_record(sizeof(TypeNumbers)));
-  }
-  return numbers == nullptr ? nullptr : &(*numbers)[offset % granule_bytes / least_stride];
-}
-
-}  // namespace
-
 void watch_type(const void* block, TypeRecord* type) {
-  if (type->counted) {
-    return;
+  if (type->number == 0 && !type->counted && last_type + std::size_t{1} < numbered_types.size()) {
+    type->number = ++last_type;
+    numbered_types[last_type] = type;
   }
-  if (type->number == 0) {
-    if (type_count + std::size_t{1} == numbered_types.size()) {
-      return;
-    }
-    type->number = ++type_count;
-    numbered_types[type_count] = type;
-  }
-  if (std::uint16_t* const number = type_number_of(block, true)) {
-    *number = type->number;
+  if (type->number != 0) {
+    *kind_of(block) = type->number;
     type->live.fetch_add(1, std::memory_order_relaxed);
   }
 }
-
-void watch_forget_type(const void* block) {
-  if (!in_window(block)) {
-    return;
-  }
-  std::uint16_t* const number = type_number_of(block, false);
-  if (number != nullptr && *number != 0) {
-    numbered_types[*number]->live.fetch_sub(1, std::memory_order_relaxed);
-    *number = 0;
-  }
-}
-
-namespace {
-
-// The slab that holds an address, whatever the size of its blocks: a slab of 2^order granules begins at a multiple of
-// as many. Ends the process when there is none.
-BlockSlab* slab_at(const void* block) {
-  if (!in_window(block)) {
-    fail("foreign free (no block allocator ever made this address)", block, 0);
-  }
-  const Index inside = index_of(slab_of(block, slab_mask_of(slab_shift)));
-  for (unsigned order = 0; order <= max_order; ++order) {
-    const Index first = inside & ~((Index{1} << order) - 1);
-    if (granule(first).state != SlabUse::unused) {
-      if (slab(first).pool.load(std::memory_order_relaxed)->shift < slab_shift + order) {
-        break;  // its slab ends before the address
-      }
-      return &slab(first);
-    }
-  }
-  fail("foreign free (no live slab is here)", block, 0);
-}
-
-}  // namespace
 
 void watch_free(const Pool* pool, const BlockSlab* supposed, void* block) {
   const BlockSlab* const record = slab_at(block);
@@ -221,15 +163,16 @@ void watch_free(const Pool* pool, const BlockSlab* supposed, void* block) {
   if (offset % owner->stride != 0) {
     fail("foreign free (the address is inside a block)", block, owner->stride);
   }
-  const LiveBit live(owner, block);
-  if (!live.test()) {
+  std::uint16_t* const kind = kind_of(block);
+  if (kind == nullptr || *kind == nothing) {
     fail("double free", block, owner->stride);
   }
-  live.clear();
+  if (*kind > untyped) {
+    numbered_types[*kind]->live.fetch_sub(1, std::memory_order_relaxed);
+  }
+  *kind = nothing;
   checks::announce_freed(block);
-#if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_FREE(owner, block);
-#endif
   checks::hide(block, owner->stride);
   owner->watch->push(block);  // if the ring cannot grow, the block is lost, which is safe
 }
@@ -248,12 +191,16 @@ void watch_reset(Pool* pool) {
     for (Index index = page; index != granule(page).uncut; index += slab_step(pool)) {
       for (std::uint32_t number = 0; checks::listener() != nullptr && number < pool->capacity; ++number) {
         const std::byte* const block = address_of(index) + std::size_t{number} * pool->stride;
-        if (LiveBit(pool, block).test()) {
+        if (const std::uint16_t* const kind = kind_of(block); kind != nullptr && *kind != nothing) {
           checks::announce_freed(block);
         }
       }
       checks::show(address_of(index), slab_bytes);
-      std::memset(bitmaps() + index * bitmap_bytes, 0, bitmap_bytes);
+      for (Index part = index; part != index + slab_step(pool); ++part) {
+        if (Kinds* const kinds = tables()[part]; kinds != nullptr) {
+          kinds->fill(nothing);
+        }
+      }
     }
   }
   pool->watch->clear();
@@ -264,9 +211,7 @@ void watch_pool_ends(Pool* pool) {
     return;
   }
   watch_reset(pool);
-#if BLOCKYARD_VALGRIND
   VALGRIND_DESTROY_MEMPOOL(pool);
-#endif
   pool->watch->release();
 }
 

@@ -8,7 +8,7 @@
 //   AddressSanitizer  poisons it, and reports any access with its stack
 //   Valgrind          knows pools, allocations and frees
 //   otherwise         a pattern fills it, which is compared when the block is handed out again: "use after free"
-// A bit per block says whether it is live: "double free", "foreign free". A fault ends the process with one sentence.
+// A table says which blocks are live: "double free", "foreign free". A fault ends the process with a report.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,8 @@ void watch_pool_ends(Pool* pool);
 /// Blocks of the pool that wait in its queue.
 std::size_t watch_waiting(const Pool* pool);
 
-/// Sets and clears the type of a static block, for the leak report. The caller holds the lock of watched static pools.
+/// Sets the type of a live static block, for the leak report. The caller holds the lock of watched static pools.
 void watch_type(const void* block, TypeRecord* type);
-void watch_forget_type(const void* block);
 
 /// For tests of exhausted memory: in a watched process, allocations of blocks and of containers' arrays fail after
 /// `more` further ones. Negative: none fails.

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <mutex>
-#include <new>
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
@@ -39,7 +37,12 @@ constinit std::byte* record_end = nullptr;
 // [0]: in the part that links in units of 4 bytes reach; [1]: in the rest, once the first is used up.
 constinit std::array<pages::PageHeap, 2> window_runs{pages::PageHeap(region), pages::PageHeap(region)};
 
-bool open_locked() {
+pages::PageHeap& runs_of(Index first) { return first < near_end ? window_runs[0] : window_runs[1]; }
+
+}  // namespace
+
+bool window_open() {
+  const std::lock_guard lock(records_lock);
   if (slabs != nullptr) {
     return true;
   }
@@ -72,15 +75,6 @@ bool open_locked() {
     return true;
   }
   return false;
-}
-
-pages::PageHeap& runs_of(Index first) { return first < near_end ? window_runs[0] : window_runs[1]; }
-
-}  // namespace
-
-bool window_open() {
-  const std::lock_guard lock(records_lock);
-  return open_locked();
 }
 
 Index window_take(unsigned order, bool huge, bool near) {
@@ -136,16 +130,9 @@ void window_lock() {
   }
 }
 
-void window_unlock() {
+void window_unlock(bool in_child) {
   for (pages::PageHeap& runs : window_runs) {
-    runs.lock().unlock();
-  }
-  records_lock.unlock();
-}
-
-void window_unlock_in_child() {
-  for (pages::PageHeap& runs : window_runs) {
-    runs.lock().unlock_in_child();
+    in_child ? runs.lock().unlock_in_child() : runs.lock().unlock();
   }
   records_lock.unlock();
 }

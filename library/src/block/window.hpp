@@ -87,8 +87,7 @@ void window_each_slab(Visit&& visit) {
 
 /// Holds all of its locks: across a fork.
 void window_lock();
-void window_unlock();
-void window_unlock_in_child();
+void window_unlock(bool in_child);
 
 inline std::byte* address_of(Index index) { return by_block_window.base + std::size_t{index} * granule_bytes; }
 

@@ -1,11 +1,11 @@
 #include "checks/report.hpp"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 
 #include "base/atomic.hpp"
+#include "base/kept_errno.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
 #include "base/say.hpp"
@@ -16,6 +16,7 @@ namespace blockyard::checks {
 namespace {
 
 using base::Atomic;
+using base::say;
 
 constexpr std::uint32_t stacks = 1u << 16;
 constexpr std::uint32_t most_probes = 64;
@@ -38,11 +39,23 @@ std::uint64_t hash_of(const Stack& frames) {
   return hash | 3;
 }
 
+constinit std::atomic<bool> has_begun{false};
+
+void say_call(const char* what, const Known::Call& call) {
+  say("  %s by thread %u, at\n", what, call.thread);
+  const auto end = std::find(call.stack.begin(), call.stack.end(), nullptr);
+  if (end == call.stack.begin()) {
+    say("    (no stack was taken)\n");
+  }
+  say_frames(call.stack.data(), static_cast<std::size_t>(end - call.stack.begin()), "    ");
+}
+
 }  // namespace
 
 NoStacks::NoStacks() : before_(none_here) { none_here = true; }
 NoStacks::~NoStacks() { none_here = before_; }
 bool NoStacks::here() { return none_here; }
+const void* NoStacks::variable() { return &none_here; }
 
 Stack take_stack() {
   Stack frames{};
@@ -58,9 +71,8 @@ std::uint32_t keep_stack() {
   if (entries == nullptr || none_here) {
     return 0;
   }
-  const int saved = errno;
+  const base::KeptErrno kept;
   const Stack frames = take_stack();
-  errno = saved;
   const std::uint64_t hash = hash_of(frames);
   for (std::uint32_t probe = 0; probe < most_probes; ++probe) {
     const std::uint32_t index = (static_cast<std::uint32_t>(hash >> 20) + probe) % stacks;
@@ -96,28 +108,6 @@ void start_stack_table() {
   table.store(static_cast<Entry*>(base::reserve_pages(sizeof(Entry) * stacks)), std::memory_order_release);
 }
 
-using base::say;
-
-constinit thread_local bool says_no_stack __attribute__((tls_model("initial-exec"))) = false;
-
-namespace {
-
-constinit std::atomic<bool> has_begun{false};
-
-void say_call(const char* what, const Known::Call& call) {
-  say("  %s by thread %u, at\n", what, call.thread);
-  std::size_t count = 0;
-  while (count < call.stack.size() && call.stack[count] != nullptr) {
-    ++count;
-  }
-  if (count == 0) {
-    say("    (no stack was taken)\n");
-  }
-  say_frames(call.stack.data(), count, "    ");
-}
-
-}  // namespace
-
 Known::Call this_call() { return {static_cast<std::uint32_t>(base::thread_id()), take_stack()}; }
 
 void say_frames(void* const* frames, std::size_t count, const char* before) {
@@ -135,7 +125,7 @@ void say_frames(void* const* frames, std::size_t count, const char* before) {
 void report_fault(const char* what, const void* pointer, const Known* known) {
   say("blockyard: %s: %p\n", what, pointer);
   // Naming the frames allocates, from a heap that may be broken: a fault within that ends the program without more ado.
-  if (says_no_stack || has_begun.exchange(true)) {
+  if (none_here || has_begun.exchange(true)) {
     std::abort();
   }
   const NoStacks within;

@@ -28,7 +28,8 @@ void start_stacks();
 /// Has keep_stack() keep stacks: a table of 9 MiB, populated as it fills. Once.
 void start_stack_table();
 
-/// While there is one, the calling thread takes no stack.
+/// While there is one, the calling thread takes no stack, and its reports say none: of threads that the C library does
+/// not know, which the unwinder needs, and inside of the unwinder.
 class NoStacks {
  public:
   NoStacks();
@@ -37,13 +38,12 @@ class NoStacks {
   NoStacks& operator=(const NoStacks&) = delete;
   /// Whether the calling thread has one.
   static bool here();
+  /// The thread-local variable that says so.
+  static const void* variable();
 
  private:
   const bool before_;
 };
-
-/// Of threads that the C library does not know, which the unwinder needs: reports say no stack.
-extern constinit thread_local bool says_no_stack __attribute__((tls_model("initial-exec")));
 
 /// Says a stack that was captured, from the first frame behind the library's own on; `before` begins each line.
 void say_frames(void* const* frames, std::size_t count, const char* before = "  ");

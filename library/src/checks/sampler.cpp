@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -27,10 +26,7 @@ enum State : int { unused, live, changing, freed };
 
 struct Slot {
   base::Atomic<int> state{unused};
-  std::uint32_t size = 0;
-  char* block = nullptr;
-  Known::Call allocated;
-  Known::Call released;
+  Known known;
 };
 
 constinit std::array<Slot, slot_count> slots{};
@@ -67,24 +63,18 @@ std::uint32_t draw() {
   return chance;
 }
 
-[[noreturn]] void report(const char* what, const void* pointer, const Slot& slot) {
-  const bool live_still = slot.state.load(std::memory_order_relaxed) != freed;
-  const Known known{slot.block, slot.size, slot.allocated, live_still ? Known::Call{} : slot.released};
-  report_fault(what, pointer, &known);
-}
-
 // The slot whose live block begins at `pointer`, or the report that none does.
 Slot& live_slot(const char* doing, const void* pointer) {
   Slot& slot = slots[std::min(slot_of(pointer), slot_count - 1)];
   const int state = slot.state.load(std::memory_order_acquire);
   char what[100];
-  if (slot.block != pointer || state == unused) {
+  if (slot.known.block != pointer || state == unused) {
     std::snprintf(what, sizeof what, "%s of a pointer into the middle of a block", doing);
-    report(what, pointer, slot);
+    report_fault(what, pointer, &slot.known);
   }
   if (state != live) {
     std::snprintf(what, sizeof what, "%s of a block that was freed already", doing);
-    report(what, pointer, slot);
+    report_fault(what, pointer, &slot.known);
   }
   return slot;
 }
@@ -96,20 +86,20 @@ void report_access(const void* pointer) {
   if (!before_all && address < end_of_slot(ahead)) {
     const Slot& slot = slots[ahead];
     if (slot.state.load(std::memory_order_relaxed) != live) {
-      report("a block was touched after it was freed", address, slot);
+      report_fault("a block was touched after it was freed", address, &slot.known);
     }
-    report(slot.size == 0 ? "something beyond the end of a block was touched"
-                          : "something before the beginning of a block was touched",
-           address, slot);
+    report_fault(slot.known.size == 0 ? "something beyond the end of a block was touched"
+                                      : "something before the beginning of a block was touched",
+                 address, &slot.known);
   }
   // A page between two slots: it was the nearer one's block, or that of the only one in use.
   const std::size_t behind = before_all ? 0 : std::min(ahead + 1, slot_count - 1);
   const bool near_ahead = static_cast<std::size_t>(address - sampled_pages) % base::page_size() < base::page_size() / 2;
-  if (slots[ahead].block != nullptr && !before_all &&
-      (near_ahead || slots[behind].block == nullptr || ahead == behind)) {
-    report("something beyond the end of a block was touched", address, slots[ahead]);
+  if (slots[ahead].known.block != nullptr && !before_all &&
+      (near_ahead || slots[behind].known.block == nullptr || ahead == behind)) {
+    report_fault("something beyond the end of a block was touched", address, &slots[ahead].known);
   }
-  report("something before the beginning of a block was touched", address, slots[behind]);
+  report_fault("something before the beginning of a block was touched", address, &slots[behind].known);
 }
 
 }  // namespace
@@ -178,9 +168,7 @@ void* allocate_sampled(std::size_t size, std::size_t alignment) {
         std::memset(block, 0, size);  // as in the larger ones, whose pages are new
       }
     }
-    slot.block = block;
-    slot.size = static_cast<std::uint32_t>(size);
-    slot.allocated = this_call();
+    slot.known = {block, size, this_call(), {}};
     slot.state.store(live, std::memory_order_release);
     return block;
   }
@@ -193,16 +181,16 @@ void free_sampled(void* pointer) {
   if (!slot.state.compare_exchange_strong(seen, changing, std::memory_order_acquire)) {
     live_slot("free", pointer);  // another thread's free came first
   }
-  const char* const block = slot.block;
+  const char* const block = static_cast<const char*>(slot.known.block);
   char* const end = end_of_slot(slot_of(block));
-  const std::size_t bytes = bytes_of_pages(slot.size);
-  if (bytes != 0 && !is_filled(block + slot.size, end, around_byte)) {
-    report("something was written behind the end of a block", block, slot);
+  const std::size_t bytes = bytes_of_pages(slot.known.size);
+  if (bytes != 0 && !is_filled(block + slot.known.size, end, around_byte)) {
+    report_fault("something was written behind the end of a block", block, &slot.known);
   }
   if (bytes != 0 && !is_filled(std::max<const char*>(end - bytes, block - filled), block, around_byte)) {
-    report("something was written before the beginning of a block", block, slot);
+    report_fault("something was written before the beginning of a block", block, &slot.known);
   }
-  slot.released = this_call();
+  slot.known.freed = this_call();
   // Where the system refuses, a touch goes unnoticed.
   if (bytes > base::page_size()) {
     static_cast<void>(base::discard_pages(end - bytes, bytes));
@@ -213,6 +201,6 @@ void free_sampled(void* pointer) {
   slot.state.store(freed, std::memory_order_release);
 }
 
-std::size_t sampled_bytes(const void* block) { return live_slot("size asked", block).size; }
+std::size_t sampled_bytes(const void* block) { return live_slot("size asked", block).known.size; }
 
 }  // namespace blockyard::checks

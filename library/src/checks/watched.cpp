@@ -1,17 +1,10 @@
 #include "checks/watched.hpp"
 
-#include <cstdlib>
 #include <cstring>
 
+#include "base/process.hpp"
 #include "checks/report.hpp"
-
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_NOACCESS(address, size) static_cast<void>(0)
-#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) static_cast<void>(0)
-#define RUNNING_ON_VALGRIND 0
-#endif
+#include "checks/valgrind.hpp"
 
 // In a program without AddressSanitizer these are null.
 extern "C" {
@@ -30,10 +23,8 @@ bool are_on() {
 #if BLOCKYARD_CHECKED
   return true;
 #else
-  static const bool on = [] {
-    const char* const asked = std::getenv("BLOCKYARD_CHECKS");
-    return RUNNING_ON_VALGRIND != 0 || under_address_sanitizer() || (asked != nullptr && std::strcmp(asked, "1") == 0);
-  }();
+  static const bool on =
+      RUNNING_ON_VALGRIND != 0 || under_address_sanitizer() || base::read_number("BLOCKYARD_CHECKS", 0, 1) == 1;
   return on;
 #endif
 }
@@ -71,15 +62,11 @@ void show_fresh(void* memory, std::size_t bytes) {
   }
 }
 
-const void* find_write(const void* memory, std::size_t bytes) {
+void check_untouched(const void* memory, std::size_t bytes) {
   const auto* const begin = static_cast<const unsigned char*>(memory);
   const auto* const end = begin + (fill_hidden() ? bytes : 0);
-  const auto* const found = std::find_if(begin, end, [](unsigned char byte) { return byte != freed_byte; });
-  return found == end ? nullptr : found;
-}
-
-void check_untouched(const void* memory, std::size_t bytes) {
-  if (const void* const written = find_write(memory, bytes)) {
+  if (const auto* const written = std::find_if(begin, end, [](unsigned char byte) { return byte != freed_byte; });
+      written != end) {
     report_fault("use after free (memory was written to after its frame had ended or its block was freed)", written);
   }
 }

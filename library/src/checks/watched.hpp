@@ -39,9 +39,7 @@ void hide(void* memory, std::size_t bytes);
 void show(void* memory, std::size_t bytes);
 /// The same, and fills it with fresh_byte.
 void show_fresh(void* memory, std::size_t bytes);
-/// Where fill_hidden(): the first byte of hidden memory that was written to. Else, and without one, nullptr. O(bytes).
-const void* find_write(const void* memory, std::size_t bytes);
-/// Ends the process with a sentence where there is one.
+/// Where fill_hidden(): reports the first byte of hidden memory that was written to. O(bytes).
 void check_untouched(const void* memory, std::size_t bytes);
 
 /// The recorder that listens to blocks, or nullptr.

@@ -1,7 +1,6 @@
 #include "heap/settings.hpp"
 
 #include <array>
-#include <cstdio>
 
 #include "base/process.hpp"
 #include "base/say.hpp"
@@ -17,7 +16,7 @@ struct Range {
   const char* name;
   std::uint64_t least;
   std::uint64_t most;
-  Setting<std::uint64_t> Settings::*setting;
+  Relaxed<std::uint64_t> Settings::*setting;
   const char* shown;  // behind its value
 };
 
@@ -38,40 +37,31 @@ constexpr std::array<Range, 6> ranges{{
 static_assert(ranges.size() == BY_HEAP_HUGE_PAGES + 1);
 
 void show_settings() {
-  char text[1024];
-  int length = std::snprintf(text, sizeof text, "blockyard: heap settings\n");
+  base::say("blockyard: heap settings\n");
   for (const Range& range : ranges) {
-    const auto at = static_cast<std::size_t>(length);
-    length += std::snprintf(text + at, sizeof text - at, "  %s=%llu%s\n", range.name,
-                            static_cast<unsigned long long>(settings.*range.setting), range.shown);
+    base::say("  %s=%llu%s\n", range.name, static_cast<unsigned long long>(settings.*range.setting), range.shown);
   }
-  const auto at = static_cast<std::size_t>(length);
-  std::snprintf(text + at, sizeof text - at,
-                "  BLOCKYARD_HEAP_GUARD=%d         1: looks for misuse\n"
-                "  BLOCKYARD_HEAP_GUARD_SAMPLE=%u  so many blocks, one of them in pages of its own; 0: none\n",
-                bool{settings.guard}, static_cast<unsigned>(settings.guard_sample));
-  base::say("%s", text);
+  base::say(
+      "  BLOCKYARD_HEAP_GUARD=%d         1: looks for misuse\n"
+      "  BLOCKYARD_HEAP_GUARD_SAMPLE=%u  so many blocks, one of them in pages of its own; 0: none\n",
+      bool{settings.guard}, static_cast<unsigned>(settings.guard_sample));
 }
 
 }  // namespace
 
 void read_settings() {
-  std::uint64_t value = 0;
   for (std::size_t which = 0; which < ranges.size(); ++which) {
     const Range& range = ranges[which];
-    if (base::read_number(range.name, range.least, range.most, &value)) {
-      set_setting(which, value);
+    if (const auto value = base::read_number(range.name, range.least, range.most)) {
+      set_setting(which, *value);
     }
   }
 #if !BLOCKYARD_CHECKED
-  if (base::read_number("BLOCKYARD_HEAP_GUARD", 0, 1, &value)) {
-    settings.guard = value != 0;
-  }
+  settings.guard = base::read_number("BLOCKYARD_HEAP_GUARD", 0, 1) == 1;
 #endif
-  if (base::read_number("BLOCKYARD_HEAP_GUARD_SAMPLE", 0, 1'000'000'000, &value)) {
-    settings.guard_sample = static_cast<std::uint32_t>(value);
-  }
-  if (base::read_number("BLOCKYARD_HEAP_SHOW", 0, 1, &value) && value != 0) {
+  settings.guard_sample = static_cast<std::uint32_t>(
+      base::read_number("BLOCKYARD_HEAP_GUARD_SAMPLE", 0, 1'000'000'000).value_or(settings.guard_sample));
+  if (base::read_number("BLOCKYARD_HEAP_SHOW", 0, 1) == 1) {
     show_settings();
   }
 }

@@ -4,46 +4,31 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/atomic.hpp"
+#include "blockyard/detail/relaxed.hpp"
 
 namespace blockyard::heap {
 
-using base::Atomic;
+using block::Relaxed;
 
 /// The background thread's clock counts ticks of so many milliseconds, in 16 bits that wrap.
 inline constexpr std::uint64_t tick_ms = 16;
 
-/// A number that one thread may change while others read it; no order goes with it.
-template <class T>
-class Setting {
- public:
-  constexpr Setting(T value) : value_(value) {}  // NOLINT(google-explicit-constructor): a number with a default
-  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
-  Setting& operator=(T value) {
-    value_.store(value, std::memory_order_relaxed);
-    return *this;
-  }
-
- private:
-  Atomic<T> value_;
-};
-
 struct Settings {
-  Setting<std::uint64_t> reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated, kept waiting
-  Setting<std::uint64_t> ready_slabs = 64;  ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, cut in advance
-  Setting<std::uint64_t> period_us =
+  Relaxed<std::uint64_t> reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated, kept waiting
+  Relaxed<std::uint64_t> ready_slabs = 64;  ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, cut in advance
+  Relaxed<std::uint64_t> period_us =
       1000;                               ///< BLOCKYARD_HEAP_PERIOD: the background thread's round while there is work
-  Setting<std::uint64_t> purge_ms = 500;  ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
-  Setting<std::uint64_t> janitor = 1;     ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
-  Setting<bool> reserve_is_set = false;   ///< by the environment or the program, so it is kept from the start
+  Relaxed<std::uint64_t> purge_ms = 500;  ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
+  Relaxed<std::uint64_t> janitor = 1;     ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
+  Relaxed<bool> reserve_is_set = false;   ///< by the environment or the program, so it is kept from the start
 #if BLOCKYARD_CHECKED
-  Setting<bool> guard = true;
-  Setting<std::uint32_t> guard_sample = 512;
+  Relaxed<bool> guard = true;
+  Relaxed<std::uint32_t> guard_sample = 512;
 #else
-  Setting<bool> guard = false;                 ///< BLOCKYARD_HEAP_GUARD
-  Setting<std::uint32_t> guard_sample = 5000;  ///< BLOCKYARD_HEAP_GUARD_SAMPLE: one block in so many; 0: none
+  Relaxed<bool> guard = false;                 ///< BLOCKYARD_HEAP_GUARD
+  Relaxed<std::uint32_t> guard_sample = 5000;  ///< BLOCKYARD_HEAP_GUARD_SAMPLE: one block in so many; 0: none
 #endif
-  Setting<std::uint64_t> huge_pages = 1;  ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
+  Relaxed<std::uint64_t> huge_pages = 1;  ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
 
   /// purge_ms in ticks.
   std::uint16_t purge_ticks() const { return static_cast<std::uint16_t>(purge_ms / tick_ms); }

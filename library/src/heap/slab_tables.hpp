@@ -11,8 +11,6 @@
 
 namespace blockyard::heap {
 
-using namespace pages;
-
 #if BLOCKYARD_CHECKED
 inline constexpr std::size_t largest_region = std::size_t{32} << 30;  // its tables take twice as much again
 #else
@@ -73,7 +71,7 @@ struct alignas(64) Slab {
   std::uint32_t next = 0;  ///< links in the heap's list of slabs with room (index, 0 is none)
   std::uint32_t previous = 0;
   std::uint8_t size_class = 0;
-  std::uint8_t state = 0;  ///< SlabState
+  SlabState state{};
   std::uint8_t slices = 0;
   bool populated = false;     ///< each page is
   std::uint32_t inverse = 0;  ///< of block_bytes: class_inverse

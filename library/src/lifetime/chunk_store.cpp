@@ -137,9 +137,10 @@ std::size_t discard_free_chunks() {
   return bytes;
 }
 
-ChunkFigures chunk_figures() {
-  return {held.load(std::memory_order_relaxed), used.load(std::memory_order_relaxed),
-          peak_used.load(std::memory_order_relaxed)};
+void count_chunks(by_lifetime_statistics* statistics) {
+  statistics->temp_job_chunk_bytes = held.load(std::memory_order_relaxed);
+  statistics->temp_job_free_bytes = statistics->temp_job_chunk_bytes - used.load(std::memory_order_relaxed);
+  statistics->temp_job_peak_bytes = peak_used.load(std::memory_order_relaxed);
 }
 
 }  // namespace blockyard::lifetime

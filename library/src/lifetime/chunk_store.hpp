@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "blockyard/lifetime.h"
 #include "blockyard/temp_job.hpp"
 
 namespace blockyard::lifetime {
@@ -69,11 +70,7 @@ void give_chunk(Chunk* chunk);
 /// Gives the memory of every free chunk back to the operating system. Returns its bytes.
 std::size_t discard_free_chunks();
 
-struct ChunkFigures {
-  std::size_t held_bytes;
-  std::size_t used_bytes;
-  std::size_t peak_used_bytes;
-};
-ChunkFigures chunk_figures();
+/// Sets what the statistics say of chunks.
+void count_chunks(by_lifetime_statistics* statistics);
 
 }  // namespace blockyard::lifetime

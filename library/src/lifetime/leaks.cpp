@@ -6,7 +6,6 @@
 #include <atomic>
 #include <mutex>
 
-#include "base/pages.hpp"
 #include "base/say.hpp"
 #include "base/stack.hpp"
 #include "block/watch.hpp"
@@ -17,8 +16,6 @@ namespace blockyard::lifetime {
 namespace {
 
 constexpr std::size_t stack_room = 24;
-constexpr std::uint32_t segment_records = 1024;
-constexpr std::uint32_t segment_count = 4096;
 
 struct Record {
   const void* block;
@@ -37,31 +34,19 @@ constinit std::atomic<std::uint32_t> frames_allowed{4};
 constinit std::atomic<std::uint64_t> reported{0};
 
 // Under rare_lock.
-constinit std::array<Record*, segment_count> segments{};
-constinit std::uint32_t fresh_record = 1;  // 0 is none
+constinit PageArray<Record> records;  // numbered from 1: 0 is none
 constinit std::uint32_t free_records = 0;
 constinit std::uint32_t oldest = 0;
 constinit std::uint32_t newest = 0;
 
-Record& at(std::uint32_t number) { return segments[number / segment_records][number % segment_records]; }
+Record& at(std::uint32_t number) { return records[number - 1]; }
 
 std::uint32_t take_record() {
-  if (free_records != 0) {
-    const std::uint32_t number = free_records;
+  if (const std::uint32_t number = free_records; number != 0) {
     free_records = at(number).next;
     return number;
   }
-  if (fresh_record == segment_count * segment_records) {
-    return 0;
-  }
-  Record*& segment = segments[fresh_record / segment_records];
-  if (segment == nullptr) {
-    segment = static_cast<Record*>(base::reserve_pages(sizeof(Record) * segment_records));
-    if (segment == nullptr) {
-      return 0;
-    }
-  }
-  return fresh_record++;
+  return records.push({}) ? static_cast<std::uint32_t>(records.count()) : 0;
 }
 
 void list(std::uint32_t number) {

@@ -18,7 +18,7 @@
 namespace blockyard {
 namespace {
 
-using lifetime::is_valid_alignment;
+using namespace lifetime;
 
 void* refuse() {
   errno = EINVAL;
@@ -59,25 +59,6 @@ std::pmr::memory_resource* resource() noexcept {
   static std::pmr::memory_resource* const made = new (memory) LifetimeResource<which>;
   return made;
 }
-
-}  // namespace
-
-std::pmr::memory_resource* temp_resource() noexcept { return resource<Lifetime::temp>(); }
-std::pmr::memory_resource* temp_job_resource() noexcept { return resource<Lifetime::temp_job>(); }
-std::pmr::memory_resource* persistent_resource() noexcept { return resource<Lifetime::persistent>(); }
-
-void lifetime::report_stale_span(const void* data) noexcept {
-  checks::report_fault("a temp_span was used after its frame, or on another thread", data);
-}
-
-}  // namespace blockyard
-
-using namespace blockyard;
-
-// Statistics, as figures and as text.
-namespace {
-
-using namespace blockyard::lifetime;
 
 double kib(std::size_t bytes) { return static_cast<double>(bytes) / 1024.0; }
 unsigned long long count(std::uint64_t value) { return value; }
@@ -121,6 +102,19 @@ void for_each_thread(What&& what) {
 }
 
 }  // namespace
+
+std::pmr::memory_resource* temp_resource() noexcept { return resource<Lifetime::temp>(); }
+std::pmr::memory_resource* temp_job_resource() noexcept { return resource<Lifetime::temp_job>(); }
+std::pmr::memory_resource* persistent_resource() noexcept { return resource<Lifetime::persistent>(); }
+
+void lifetime::report_stale_span(const void* data) noexcept {
+  checks::report_fault("a temp_span was used after its frame, or on another thread", data);
+}
+
+}  // namespace blockyard
+
+using namespace blockyard;
+using namespace blockyard::lifetime;
 
 extern "C" {
 
@@ -205,11 +199,8 @@ void by_lifetime_get_statistics(by_lifetime_statistics* statistics) {
       add_figures(statistics->temp, state->figures);
     }
   }
-  const ChunkFigures chunks = chunk_figures();
   statistics->frames = job_frame();
-  statistics->temp_job_chunk_bytes = chunks.held_bytes;
-  statistics->temp_job_free_bytes = chunks.held_bytes - chunks.used_bytes;
-  statistics->temp_job_peak_bytes = chunks.peak_used_bytes;
+  count_chunks(statistics);
   statistics->temp_job_large = large_jobs();
   statistics->leaks_reported = by_leaks_reported();
 }

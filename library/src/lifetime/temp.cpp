@@ -1,11 +1,9 @@
 // Temp, except its inline paths: blocks that do not fit, the end of a frame, scopes, growth, and watched processes.
 #include "lifetime/temp.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <mutex>
 
@@ -182,7 +180,7 @@ void free_outside_block(ThreadState* state, void* block) {
         "deallocate of no temp block of this thread (freed already, of an earlier frame, or another thread's)", block);
   }
   state->outside[header_of(block)->number].block = nullptr;
-  free_outside(block);
+  release_block(block);
   std::size_t first = state->outside.count();
   while (first > 0 && state->outside[first - 1].block == nullptr) {
     --first;
@@ -196,7 +194,7 @@ void free_outside_after(ThreadState* state, std::size_t before) {
   while (first > 0 && state->outside[first - 1].before >= before) {
     --first;
     if (void* const block = state->outside[first].block) {
-      free_outside(block);
+      release_block(block);
     }
   }
   cut_outside(state, first);
@@ -286,6 +284,64 @@ inline void* enter_outside(ThreadState* state, const TempRegion& region, void* b
   return block;
 }
 
+// Gives the thread a region to start its next block in. Without memory there is none: blocks come from temp job.
+void ensure_region(ThreadState* state) {
+  if (region_of(state).begin != 0) {
+    return;
+  }
+  if (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed)) {
+    open_region(state);
+  } else {
+    start_region(state);  // left behind by a thread that ended
+  }
+}
+
+// Blocks that do not fit come in a row. So this one begins with their case, and it is no cold function, which compilers
+// make small rather than fast.
+[[gnu::noinline]] void* allocate_slow(std::size_t size, std::size_t alignment) {
+  const std::size_t bytes = size + (size == 0);
+  const auto fits = [=](const TempRegion& region, std::uintptr_t begin) {
+    return begin <= end_of(region) && bytes <= end_of(region) - begin && region.begin != 0;
+  };
+  TempRegion& usual = temp_region();  // without memory in a watched process
+  if (usual.begin != 0 && is_valid_alignment(alignment) && !this_thread->outside.is_full() &&
+      !fits(usual, base::align_up(usual.next(), alignment))) {
+    ThreadState* const state = this_thread;
+    if (void* const block =
+            allocate_outside_in_chunk(size, alignment, static_cast<std::uint32_t>(state->outside.count()))) {
+      return enter_outside(state, usual, block, bytes, alignment);
+    }
+  }
+  ThreadState* const state = ensure_thread(alignment);
+  if (state == nullptr) {
+    return nullptr;
+  }
+  ensure_region(state);
+  TempRegion& region = region_of(state);
+  const std::uintptr_t begin = base::align_up(region.next(), alignment);
+  return fits(region, begin) ? take(state, region, begin, size, alignment)
+                             : take_outside(state, region, size, alignment);
+}
+
+// A piece is at most a quarter of the region, since its rest is lost when something comes behind it.
+constexpr std::size_t largest_piece = std::size_t{64} << 10;
+std::size_t piece_of(const TempRegion& region) { return std::min(region.bytes / 4, largest_piece); }
+
+// One byte behind a piece stays unused: so no block of the piece ends where the thread's next block begins, and
+// resizing or freeing it by the thread's functions never moves that place.
+std::uintptr_t behind(std::uintptr_t piece_end) { return piece_end + 1; }
+
+// Whether nothing came behind the piece, so that the region can go on at the cursor's bump pointer.
+bool is_newest(const TempRegion& region, std::uintptr_t piece_end) {
+  return piece_end != 0 && region.next() == behind(piece_end);
+}
+
+// Leaves the region up to the piece's end to the cursor: no other block is allocated there, and no scope frees it.
+void leave_to_cursor(ThreadState* state, TempRegion& region, std::uintptr_t piece_end) {
+  state->pinned = behind(piece_end);
+  go_on_at(region, state->pinned);
+}
+
 }  // namespace
 
 void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment) {
@@ -299,22 +355,6 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   void* const block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(state->outside.count()));
   return block == nullptr ? nullptr : enter_outside(state, region, block, size + (size == 0), alignment);
 }
-
-namespace {
-
-// Gives the thread a region to start its next block in. Without memory there is none: blocks come from temp job.
-void ensure_region(ThreadState* state) {
-  if (region_of(state).begin != 0) {
-    return;
-  }
-  if (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed)) {
-    open_region(state);
-  } else {
-    start_region(state);  // left behind by a thread that ended
-  }
-}
-
-}  // namespace
 
 void touch_ahead(std::uintptr_t begin, std::uintptr_t end) {
   constexpr std::uintptr_t most = std::uintptr_t{32} << 10;
@@ -383,37 +423,6 @@ bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_
   return false;
 }
 
-namespace {
-
-// Blocks that do not fit come in a row. So this one begins with their case, and it is no cold function, which compilers
-// make small rather than fast.
-[[gnu::noinline]] void* allocate_slow(std::size_t size, std::size_t alignment) {
-  const std::size_t bytes = size + (size == 0);
-  const auto fits = [=](const TempRegion& region, std::uintptr_t begin) {
-    return begin <= end_of(region) && bytes <= end_of(region) - begin && region.begin != 0;
-  };
-  TempRegion& usual = temp_region();  // without memory in a watched process
-  if (usual.begin != 0 && is_valid_alignment(alignment) && !this_thread->outside.is_full() &&
-      !fits(usual, base::align_up(usual.next(), alignment))) {
-    ThreadState* const state = this_thread;
-    if (void* const block =
-            allocate_outside_in_chunk(size, alignment, static_cast<std::uint32_t>(state->outside.count()))) {
-      return enter_outside(state, usual, block, bytes, alignment);
-    }
-  }
-  ThreadState* const state = ensure_thread(alignment);
-  if (state == nullptr) {
-    return nullptr;
-  }
-  ensure_region(state);
-  TempRegion& region = region_of(state);
-  const std::uintptr_t begin = base::align_up(region.next(), alignment);
-  return fits(region, begin) ? take(state, region, begin, size, alignment)
-                             : take_outside(state, region, size, alignment);
-}
-
-}  // namespace
-
 void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept { return allocate_slow(size, alignment); }
 
 void by_temp_deallocate_slow(void* block) noexcept {
@@ -437,28 +446,6 @@ void by_temp_deallocate_slow(void* block) noexcept {
 void by_temp_deallocate_sized_slow(void* block, std::size_t) noexcept { by_temp_deallocate_slow(block); }
 
 // The pieces of temp_cursor: cut from the thread's region like one large block, and given back if nothing came behind.
-namespace {
-
-// A piece is at most a quarter of the region, since its rest is lost when something comes behind it.
-constexpr std::size_t largest_piece = std::size_t{64} << 10;
-std::size_t piece_of(const TempRegion& region) { return std::min(region.bytes / 4, largest_piece); }
-
-// One byte behind a piece stays unused: so no block of the piece ends where the thread's next block begins, and
-// resizing or freeing it by the thread's functions never moves that place.
-std::uintptr_t behind(std::uintptr_t piece_end) { return piece_end + 1; }
-
-// Whether nothing came behind the piece, so that the region can go on at the cursor's bump pointer.
-bool is_newest(const TempRegion& region, std::uintptr_t piece_end) {
-  return piece_end != 0 && region.next() == behind(piece_end);
-}
-
-// Leaves the region up to the piece's end to the cursor: no other block is allocated there, and no scope frees it.
-void leave_to_cursor(ThreadState* state, TempRegion& region, std::uintptr_t piece_end) {
-  state->pinned = behind(piece_end);
-  go_on_at(region, state->pinned);
-}
-
-}  // namespace
 
 std::size_t by_temp_cursor_open() noexcept {
   ThreadState* const state = ensure_thread();

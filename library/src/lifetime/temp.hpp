@@ -59,8 +59,8 @@ inline void* allocate_outside_in_chunk(std::size_t size, std::size_t alignment, 
   new (header_of(block)) BlockHeader{BlockKind::outside, slot};
   return block;
 }
-/// Frees such a block.
-void free_outside(void* block);
+/// Frees a block of temp job, or such a one; its header was checked.
+void release_block(void* block);
 
 /// Resizes a block where it lies. False: it has to move.
 bool resize_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);

@@ -173,8 +173,12 @@ std::size_t watched_size(void* block) {
   return bytes;
 }
 
+}  // namespace
+
+constinit std::atomic<bool> by_jobs_followed{false};
+
 // The uncommon cases of a free, after its header was checked.
-void release_slow(void* block) {
+void release_block(void* block) {
   header_of(block)->kind = BlockKind::freed;
   if (!checks::is_watched()) {
     release(job_cursor(), block);
@@ -187,10 +191,6 @@ void release_slow(void* block) {
   JobCursor none;
   release(this_thread != nullptr ? this_thread->watched_job : none, block);
 }
-
-}  // namespace
-
-constinit std::atomic<bool> by_jobs_followed{false};
 
 void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
   ThreadState* const state = ensure_thread(alignment);
@@ -222,15 +222,13 @@ void by_temp_job_deallocate_slow(void* block) noexcept {
                              : "deallocate of no temp job block",
                          block);
   }
-  release_slow(block);
+  release_block(block);
 }
 
 void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignment, std::uint32_t slot) {
   const std::uintptr_t begin = take(cursor_of(state), size, alignment);
   return begin == 0 ? nullptr : label(begin, BlockKind::outside, slot);
 }
-
-void free_outside(void* block) { release_slow(block); }
 
 bool resize_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
   const std::size_t old_bytes = old_size + (old_size == 0);

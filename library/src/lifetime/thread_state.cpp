@@ -6,10 +6,7 @@
 #include <mutex>
 #include <new>
 
-#include "base/bits.hpp"
-#include "base/pages.hpp"
 #include "lifetime/temp.hpp"
-#include "threads/registry.hpp"
 
 namespace blockyard::lifetime {
 

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/bits.hpp"
 #include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "blockyard/detail/block_slab.hpp"

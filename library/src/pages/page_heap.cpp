@@ -1,11 +1,9 @@
 #include "pages/page_heap.hpp"
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <mutex>
-#include <utility>
 
+#include "base/bits.hpp"
 #include "base/bound.hpp"
 #include "base/index_list.hpp"
 #include "pages/injected_failure.hpp"
@@ -122,7 +120,7 @@ std::uint32_t FreeRuns::next_below(std::uint32_t list) const {
   return row * row_lists + static_cast<unsigned>(std::bit_width(lists)) - 1;
 }
 
-const char* FreeRuns::check(std::uint8_t state, std::uint64_t runs) const {
+const char* FreeRuns::check(PageState state, std::uint64_t runs) const {
   std::uint64_t listed = 0;
   std::uint64_t pages = 0;
   for (std::uint32_t list = 0; list < end_of_lists; ++list) {
@@ -158,8 +156,8 @@ void PageHeap::mark(std::uint32_t first, std::uint32_t length, PageState state) 
   PageTag& head = tag(first);
   PageTag& tail = tag(first + length - 1);
   head.length = tail.length = length;
-  tail.state = static_cast<std::uint8_t>(is_free(state) ? state : PageState::inner);
-  head.state = static_cast<std::uint8_t>(state);
+  tail.state = is_free(state) ? state : PageState::inner;
+  head.state = state;
 }
 
 void PageHeap::count_reserve(std::uint32_t length, PageState state, bool added) {
@@ -170,18 +168,20 @@ void PageHeap::count_reserve(std::uint32_t length, PageState state, bool added) 
   }
 }
 
+// Where the decommitted pages beside the pages from `first` to `end` begin and end, as far as their chunks go.
+std::pair<std::uint32_t, std::uint32_t> PageHeap::with_decommitted(std::uint32_t first, std::uint32_t end) const {
+  if (first % pages_per_chunk != 0 && tag(first - 1).state == PageState::free_decommitted) {
+    first = std::max(first - tag(first - 1).length, base::align_down(first, pages_per_chunk));
+  }
+  if (end % pages_per_chunk != 0 && end < top_ && tag(end).state == PageState::free_decommitted) {
+    end = std::min(end + tag(end).length, base::align_up(end, pages_per_chunk));
+  }
+  return {first, end};
+}
+
 // Whether the system can give a run back at all, with the decommitted pages beside it, and a short one is worth it.
 bool PageHeap::may_be_purged(std::uint32_t first, std::uint32_t length) const {
-  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-  constexpr auto decommitted = static_cast<std::uint8_t>(PageState::free_decommitted);
-  std::uint32_t begin = first;
-  std::uint32_t end = first + length;
-  if (first % chunk != 0 && tag(first - 1).state == decommitted) {
-    begin = std::max(first - tag(first - 1).length, first & ~(chunk - 1));
-  }
-  if (end % chunk != 0 && end < top_ && tag(end).state == decommitted) {
-    end = std::min(end + tag(end).length, (end + chunk - 1) & ~(chunk - 1));
-  }
+  const auto [begin, end] = with_decommitted(first, first + length);
   const std::uint32_t whole = system_pages();
   return (length >= least_taken || end - begin != length) && (begin + whole - 1) / whole * whole + whole <= end;
 }
@@ -195,7 +195,7 @@ void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state
 }
 
 void PageHeap::remove(std::uint32_t first) {
-  const auto state = static_cast<PageState>(tag(first).state);
+  const PageState state = tag(first).state;
   free_[index_of(state)].remove(first);
   count_reserve(tag(first).length, state, false);
 }
@@ -213,8 +213,7 @@ void PageHeap::leave_work(std::uint32_t first) {
 // Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page
 // of an interior pointer never looks like the beginning of a run.
 void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState state) {
-  const auto same = static_cast<std::uint8_t>(state);
-  if (first > 0 && tag(first - 1).state == same) {
+  if (first > 0 && tag(first - 1).state == state) {
     const std::uint32_t before = tag(first - 1).length;
     remove(first - before);
     mark_inner(first - 1);
@@ -223,7 +222,7 @@ void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState stat
     length += before;
   }
   const std::uint32_t behind = first + length;
-  if (behind < top_ && tag(behind).state == same) {
+  if (behind < top_ && tag(behind).state == state) {
     const std::uint32_t after = tag(behind).length;
     remove(behind);
     mark_inner(behind - 1);
@@ -239,7 +238,7 @@ void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState stat
 // Short runs beside pages that have just been decommitted go to the tails of their lists.
 void PageHeap::show_to_purge(std::uint32_t first, std::uint32_t length) {
   const auto move = [this](std::uint32_t run) {
-    const auto state = static_cast<PageState>(tag(run).state);
+    const PageState state = tag(run).state;
     const std::uint32_t pages = tag(run).length;
     if (is_free(state) && pages < always_taken()) {
       remove(run);
@@ -295,7 +294,7 @@ void PageHeap::note_lowest() {
 // ends back.
 void PageHeap::cut_out(std::uint32_t run, std::uint32_t first, std::uint32_t end) {
   while (run < end) {
-    const auto state = static_cast<PageState>(tag(run).state);
+    const PageState state = tag(run).state;
     const std::uint32_t next = run + tag(run).length;
     remove(run);
     mark_inner(run);
@@ -312,7 +311,7 @@ void PageHeap::cut_out(std::uint32_t run, std::uint32_t first, std::uint32_t end
 
 // Likewise of one run, for that use.
 PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use) {
-  const auto state = static_cast<PageState>(tag(found).state);
+  const PageState state = tag(found).state;
   cut_out(found, first, end);
   mark(first, end - first, use);
   note_lowest();
@@ -351,7 +350,7 @@ PageRun PageHeap::allocate_merged(std::uint32_t length, std::uint32_t alignment,
   if (found == 0) {
     // No more than is short: what is free at the end counts.
     const std::uint32_t needed = length + alignment - 1;
-    const bool free_at_end = top_ != 0 && tag(top_ - 1).state == static_cast<std::uint8_t>(PageState::free_dirty);
+    const bool free_at_end = top_ != 0 && tag(top_ - 1).state == PageState::free_dirty;
     if (!extend(needed - (free_at_end ? std::min(tag(top_ - 1).length, needed) : 0))) {
       return {};
     }
@@ -424,7 +423,7 @@ PageRun PageHeap::take_around_dirty(std::uint32_t length, PageState use) {
     return {};
   }
   const std::uint32_t run = dirty.last_of(list);
-  const auto is_free_at = [this](std::uint32_t page) { return is_free(static_cast<PageState>(tag(page).state)); };
+  const auto is_free_at = [this](std::uint32_t page) { return is_free(tag(page).state); };
   std::uint32_t end = run + tag(run).length;
   for (int runs = 0; runs < most_runs && end - run < length && end < top_ && is_free_at(end); ++runs) {
     end += tag(end).length;
@@ -446,7 +445,7 @@ PageRun PageHeap::take_around_dirty(std::uint32_t length, PageState use) {
 void PageHeap::free(std::uint32_t first, PageState state) {
   const std::lock_guard hold(lock_);
   const std::uint32_t length = tag(first).length;
-  if (static_cast<PageState>(tag(first).state) == PageState::in_work) {
+  if (tag(first).state == PageState::in_work) {
     leave_work(first);
   }
   release(first, length, state);
@@ -470,7 +469,7 @@ void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state
   if (length >= whole) {
     return;
   }
-  const auto use = static_cast<PageState>(tag(first).state);
+  const PageState use = tag(first).state;
   mark_inner(first + whole - 1);
   mark(first, length, use);
   release(first + length, whole - length, state);
@@ -487,7 +486,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated, s
   const std::uint32_t behind = first + whole;
   const std::uint32_t end = first + length;
   const auto serves = [&](std::uint32_t run) {
-    const auto state = static_cast<PageState>(tag(run).state);
+    const PageState state = tag(run).state;
     return populated ? state == PageState::free_ready : is_free(state);
   };
   std::uint32_t reached = behind;
@@ -501,7 +500,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated, s
       return false;
     }
   }
-  const auto use = static_cast<PageState>(tag(first).state);
+  const PageState use = tag(first).state;
   mark_inner(behind - 1);
   cut_out(behind, behind, end);
   mark(first, length, use);
@@ -532,10 +531,10 @@ PageRun PageHeap::take_free(PageState state, std::uint32_t longest) {
     const std::uint32_t found = runs.last_of(list);
     const std::uint32_t length = tag(found).length;
     if (length >= always_taken() || may_be_purged(found, length)) {
-      constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-      const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
-      return first + chunk <= found + length ? carve_at(found, first, first + chunk, PageState::in_work)
-                                             : carve_at(found, found, found + length, PageState::in_work);
+      const std::uint32_t first = base::align_up(found, pages_per_chunk);
+      return first + pages_per_chunk <= found + length
+                 ? carve_at(found, first, first + pages_per_chunk, PageState::in_work)
+                 : carve_at(found, found, found + length, PageState::in_work);
     }
   }
   return {};
@@ -545,28 +544,19 @@ PageRun PageHeap::take_free(PageState state, std::uint32_t longest) {
 // any page brings all of it in.
 PageRun PageHeap::with_decommitted_neighbours(const PageRun& run) {
   const std::lock_guard hold(lock_);
-  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-  constexpr auto decommitted = static_cast<std::uint8_t>(PageState::free_decommitted);
-  std::uint32_t first = run.first;
-  std::uint32_t end = run.first + run.length;
+  const std::uint32_t behind = run.first + run.length;
+  const auto [first, end] = with_decommitted(run.first, behind);
   leave_work(run.first);
-  if (tag(first - 1).state == decommitted) {
-    first = std::max(first - tag(first - 1).length, first & ~(chunk - 1));
-    if (first != run.first) {
-      carve_at(run.first - tag(run.first - 1).length, first, run.first, PageState::in_work);
-      leave_work(first);
-    }
+  if (first != run.first) {
+    carve_at(run.first - tag(run.first - 1).length, first, run.first, PageState::in_work);
+    leave_work(first);
   }
-  if (end < top_ && tag(end).state == decommitted) {
-    const std::uint32_t behind = end;
-    end = std::min(end + tag(end).length, (end + chunk - 1) & ~(chunk - 1));
-    if (end != behind) {
-      carve_at(behind, behind, end, PageState::in_work);
-      leave_work(behind);
-    }
+  if (end != behind) {
+    carve_at(behind, behind, end, PageState::in_work);
+    leave_work(behind);
   }
   // One run of what were up to three: tags inside it are cleared.
-  for (const std::uint32_t edge : {run.first - 1, run.first, run.first + run.length - 1, run.first + run.length}) {
+  for (const std::uint32_t edge : {run.first - 1, run.first, behind - 1, behind}) {
     if (edge >= first && edge < end) {
       mark_inner(edge);
     }
@@ -584,17 +574,17 @@ const char* PageHeap::check() {
   PageState before = PageState::inner;
   for (std::uint32_t page = bottom_; page < top_;) {
     const PageTag& head = tag(page);
-    const auto state = static_cast<PageState>(head.state);
+    const PageState state = head.state;
     if (state == PageState::inner || head.length == 0 || head.length > top_ - page) {
       return "a run of pages has no valid tag at its first page";
     }
     const PageTag& tail = tag(page + head.length - 1);
     const PageState expected = is_free(state) || head.length == 1 ? state : PageState::inner;
-    if (tail.length != head.length || static_cast<PageState>(tail.state) != expected) {
+    if (tail.length != head.length || tail.state != expected) {
       return "the tags at the two ends of a run of pages differ";
     }
     for (std::uint32_t inner = page + 1; inner + 1 < page + head.length; ++inner) {
-      if (static_cast<PageState>(tag(inner).state) != PageState::inner) {
+      if (tag(inner).state != PageState::inner) {
         return "a page inside a run is marked as the end of one";
       }
     }
@@ -611,7 +601,7 @@ const char* PageHeap::check() {
   }
   std::uint64_t listed_in_work = 0;
   for (std::uint32_t run = first_in_work_; run != 0; run = tag(run).next) {
-    if (static_cast<PageState>(tag(run).state) != PageState::in_work) {
+    if (tag(run).state != PageState::in_work) {
       return "a run stands among those in work that is not";
     }
     listed_in_work += tag(run).length;
@@ -623,7 +613,7 @@ const char* PageHeap::check() {
     return "the count of reserve pages differs from the runs";
   }
   for (unsigned index = 0; index < 3; ++index) {
-    const auto state = static_cast<std::uint8_t>(index + static_cast<unsigned>(PageState::free_ready));
+    const auto state = static_cast<PageState>(index + static_cast<unsigned>(PageState::free_ready));
     if (const char* const broken = free_[index].check(state, runs[index]); broken != nullptr) {
       return broken;
     }

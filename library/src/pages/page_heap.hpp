@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/atomic.hpp"
 #include "base/pages.hpp"
@@ -91,16 +92,6 @@ using PageLock = BasicPageLock<>;
 /// memory.
 inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
 
-enum class PageState : std::uint8_t {
-  inner = 0,  ///< not the first page of any run, nor the last of a free one
-  used_slab,
-  used_block,
-  in_work,     ///< neither used nor free: the background thread, or who does its work, populates it or gives it back
-  free_ready,  ///< every page is populated: may be handed out without a page fault to come
-  free_dirty,  ///< unknown: was handed out unpopulated, perhaps never written
-  free_decommitted,  ///< unpopulated: the operating system gives zeroed pages at the first touch
-};
-
 /// What an allocation got.
 struct PageRun {
   std::uint32_t first = 0;   ///< page index; 0: nothing, the region is exhausted
@@ -164,7 +155,7 @@ class FreeRuns {
   }
 
   /// Lists and bitmaps agree with the tags, and there are so many runs. O(runs). Null, or what is broken.
-  const char* check(std::uint8_t state, std::uint64_t runs) const;
+  const char* check(PageState state, std::uint64_t runs) const;
 
  private:
   static constexpr unsigned rows = 24;  // runs below 2^27 pages: 512 GiB
@@ -299,13 +290,14 @@ class PageHeap {
     return [this](std::uint32_t page) -> PageTag& { return tag(page); };
   }
   void mark(std::uint32_t first, std::uint32_t length, PageState state);
-  void mark_inner(std::uint32_t page) { tag(page).state = static_cast<std::uint8_t>(PageState::inner); }
+  void mark_inner(std::uint32_t page) { tag(page).state = PageState::inner; }
   void insert(std::uint32_t first, std::uint32_t length, PageState state);
   void remove(std::uint32_t first);
   void count_reserve(std::uint32_t length, PageState state, bool added);
   void enter_work(std::uint32_t first);
   void leave_work(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state);
+  std::pair<std::uint32_t, std::uint32_t> with_decommitted(std::uint32_t first, std::uint32_t end) const;
   bool may_be_purged(std::uint32_t first, std::uint32_t length) const;
   void show_to_purge(std::uint32_t first, std::uint32_t length);
   std::uint32_t find(PageState state, std::uint32_t length) const { return free_[index_of(state)].find(length); }

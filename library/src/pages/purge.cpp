@@ -7,13 +7,8 @@
 
 namespace blockyard::pages {
 
-namespace {
-
-constexpr auto per_chunk = static_cast<std::uint32_t>(pages_per_chunk);
-
-}  // namespace
-
-void HugePages::keep_small_chunk(std::uint32_t chunk) {
+void HugePages::keep_small(std::uint32_t page) {
+  const std::uint32_t chunk = page / pages_per_chunk;
   const std::uint64_t bit = std::uint64_t{1} << (chunk % 64);
   Atomic<std::uint64_t>& word = small_chunks_[chunk / 64];
   if ((word.load(std::memory_order_relaxed) & bit) != 0) {
@@ -49,7 +44,7 @@ bool HugePages::try_one(std::uint32_t first_page) {
       base::monotonic_ns() < next_trial_.load(std::memory_order_relaxed)) {
     return false;
   }
-  base::advise_huge_pages(address_of(first_page / per_chunk), chunk_bytes);
+  base::advise_huge_pages(address_of(first_page / pages_per_chunk), chunk_bytes);
   return true;
 }
 
@@ -62,7 +57,7 @@ void HugePages::learn(std::uint32_t first_page, bool tried, std::uint64_t took_n
     next_trial_.store(base::monotonic_ns() + between_trials_ns, std::memory_order_relaxed);
   }
   if (tried && dear) {
-    base::advise_small_pages(address_of(first_page / per_chunk), chunk_bytes);
+    base::advise_small_pages(address_of(first_page / pages_per_chunk), chunk_bytes);
   }
   if (tried ? !dear && allowed : dear && asks()) {
     ask_everywhere(!dear);
@@ -71,27 +66,19 @@ void HugePages::learn(std::uint32_t first_page, bool tried, std::uint64_t took_n
 
 bool HugePages::give_back(std::uint32_t first_page, std::uint32_t pages) {
   const std::uint32_t end = first_page + pages;
-  // The last chunk of a small region may be cut short: it is never whole.
-  const auto is_whole = [&](std::uint32_t chunk) {
-    return chunk * per_chunk >= first_page && (chunk + 1) * per_chunk <= end;
+  const auto for_each_chunk = [=](bool whole, auto&& act) {
+    base::Bound chunks("chunks given back at once", 2);
+    for (std::uint32_t chunk = first_page / pages_per_chunk; chunk * pages_per_chunk < end; ++chunk) {
+      chunks.turn();
+      // The last chunk of a small region may be cut short: it is never whole.
+      if ((chunk * pages_per_chunk >= first_page && (chunk + 1) * pages_per_chunk <= end) == whole) {
+        act(chunk);
+      }
+    }
   };
-  const std::uint32_t first = first_page / per_chunk;
-  const std::uint32_t last = (end - 1) / per_chunk;
-  base::Bound parts("chunks given back at once", 2);
-  for (std::uint32_t chunk = first; chunk <= last; ++chunk) {
-    parts.turn();
-    if (!is_whole(chunk)) {
-      keep_small_chunk(chunk);
-    }
-  }
+  for_each_chunk(false, [this](std::uint32_t chunk) { keep_small(chunk * pages_per_chunk); });
   const bool done = base::discard_pages(region_.page_address(first_page), std::size_t{pages} << page_shift);
-  base::Bound wholes("chunks given back at once", 2);
-  for (std::uint32_t chunk = first; chunk <= last; ++chunk) {
-    wholes.turn();
-    if (is_whole(chunk)) {
-      allow_huge(chunk);
-    }
-  }
+  for_each_chunk(true, [this](std::uint32_t chunk) { allow_huge(chunk); });
   return done;
 }
 

@@ -49,7 +49,7 @@ class HugePages {
 
   /// Has the chunk of a page ask for small pages until all of it has gone back: what is touched of it by the page is to
   /// take no more. A system call, once a chunk.
-  void keep_small(std::uint32_t page) { keep_small_chunk(static_cast<std::uint32_t>(page / pages_per_chunk)); }
+  void keep_small(std::uint32_t page);
 
   /// Calls touch(), the first touch of pages of one chunk, which the caller owns, and learns from it whether huge pages
   /// are dear: where that has changed, the region asks for the other kind, a system call or more. `may_try`: a huge
@@ -70,7 +70,6 @@ class HugePages {
   bool try_one(std::uint32_t first_page);
   void learn(std::uint32_t first_page, bool tried, std::uint64_t took_ns);
   void ask_everywhere(bool huge);
-  void keep_small_chunk(std::uint32_t chunk);
   void allow_huge(std::uint32_t chunk);
 
   Region& region_;

@@ -25,12 +25,22 @@ inline constexpr std::size_t slice_bytes = std::size_t{1} << slice_shift;
 inline constexpr std::size_t pages_per_slice = slice_bytes / page_bytes;
 /// What is populated and purged at once: a huge page.
 inline constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
-inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
+inline constexpr std::uint32_t pages_per_chunk = chunk_bytes / page_bytes;
 /// The heap region's first bytes, half a chunk, are never mapped. What a program writes before the first block then
 /// faults; and as long as it needs only the rest of that chunk, what it writes a megabyte behind a block does, too.
 inline constexpr std::size_t never_mapped = chunk_bytes / 2;
 /// Bytes; every block is aligned at least so.
 inline constexpr std::size_t block_alignment = 16;
+
+enum class PageState : std::uint8_t {
+  inner = 0,  ///< not the first page of any run, nor the last of a free one
+  used_slab,
+  used_block,
+  in_work,     ///< neither used nor free: the background thread, or who does its work, populates it or gives it back
+  free_ready,  ///< every page is populated: may be handed out without a page fault to come
+  free_dirty,  ///< unknown: was handed out unpopulated, perhaps never written
+  free_decommitted,  ///< unpopulated: the operating system gives zeroed pages at the first touch
+};
 
 /// A run of pages is described at its first and last page (boundary tags); the last one's state counts where the run is
 /// free. Guarded by the page heap's lock.
@@ -38,7 +48,7 @@ struct PageTag {
   std::uint32_t length = 0;  ///< pages of the run that begins (or, at its last page, ends) here
   std::uint32_t next = 0;    ///< free runs: links in their list (page index, 0 is none)
   std::uint32_t previous = 0;
-  std::uint8_t state = 0;   ///< PageState
+  PageState state{};
   std::uint8_t flags = 0;   ///< used runs: their user's
   std::uint16_t owner = 0;  ///< likewise
 };
@@ -114,6 +124,10 @@ struct Region {
   bool map_up_to(std::size_t wanted, std::size_t table_step, std::size_t room = 0);
 };
 
+/// Pages that hold so many bytes, which some region can have.
+constexpr std::uint32_t pages_of(std::size_t bytes) {
+  return static_cast<std::uint32_t>((bytes + page_bytes - 1) >> page_shift);
+}
 inline std::uint32_t slice_of_page(std::uint32_t page) { return static_cast<std::uint32_t>(page / pages_per_slice); }
 inline std::uint32_t page_of_slice(std::uint32_t slice) { return static_cast<std::uint32_t>(slice * pages_per_slice); }
 

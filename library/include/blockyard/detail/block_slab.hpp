@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "blockyard/detail/relaxed.hpp"
 #include "blockyard/detail/visibility.h"
 
 namespace blockyard::block {
@@ -56,26 +57,6 @@ constexpr unsigned slab_shift_of(std::size_t stride) {
   }
   return shift;
 }
-
-/// A number with one writer that other threads may read for statistics: relaxed loads and stores.
-template <class T>
-class Relaxed {
- public:
-  constexpr Relaxed() = default;
-  constexpr Relaxed(T value) : value_(value) {}  // NOLINT: converts like the number that it is
-  Relaxed(const Relaxed&) = delete;
-  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT
-  T operator=(T value) {                                                 // NOLINT
-    value_.store(value, std::memory_order_relaxed);
-    return value;
-  }
-  void operator=(const Relaxed&) = delete;
-  void operator+=(T value) { *this = static_cast<T>(*this + value); }
-  void operator-=(T value) { *this = static_cast<T>(*this - value); }
-
- private:
-  std::atomic<T> value_{};
-};
 
 /// The record of one slab, a cache line. Only the owner writes it.
 struct alignas(64) BlockSlab {

@@ -1,6 +1,5 @@
 #include "base/background_thread.hpp"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "base/kept_errno.hpp"
 #include "base/pages.hpp"
 #include "base/process.hpp"
 #include "base/sanitizer.hpp"
@@ -27,9 +27,8 @@ constinit long allowed_bytes = 0;
 
 // Before a program pins its threads.
 [[gnu::constructor(101)]] void note_allowed_cores() {
-  const int saved = errno;
+  const KeptErrno kept;
   allowed_bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed_cores, allowed_cores);
-  errno = saved;
 }
 
 // As a batch thread it never preempts the thread that wakes it, in the middle of that thread's work.
@@ -57,7 +56,7 @@ std::uintptr_t thread_pointer() {
 }  // namespace
 
 bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_list<const void*> variables) {
-  const int saved = errno;
+  const KeptErrno kept;
   if (!is_over()) {
     return false;
   }
@@ -129,34 +128,30 @@ bool BackgroundThread::start(void (*run)(), const char* name, std::initializer_l
   if (!started) {
     alive_.store(0, std::memory_order_relaxed);
   }
-  errno = saved;
   return started;
 }
 
 bool BackgroundThread::is_gone() {
-  const int saved = errno;
+  const KeptErrno kept;
   int thread = thread_.load(std::memory_order_relaxed);
   const bool gone = is_over() && (thread == 0 || syscall(SYS_tgkill, process_id(), thread, 0) != 0);
   if (gone) {
     // Another thread may get the number, and this one may have been started anew.
     thread_.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
   }
-  errno = saved;
   return gone;
 }
 
 // The kernel's own set, with the signals that the C library keeps to itself.
 NoSignals::NoSignals() {
-  const int saved = errno;
+  const KeptErrno kept;
   const std::uint64_t all = ~(std::uint64_t{1} << (SIGSYS - 1));
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
-  errno = saved;
 }
 
 NoSignals::~NoSignals() {
-  const int saved = errno;
+  const KeptErrno kept;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
-  errno = saved;
 }
 
 }  // namespace blockyard::base

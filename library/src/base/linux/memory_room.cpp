@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
 
+#include "base/kept_errno.hpp"
 #include "base/pages.hpp"
 
 namespace blockyard::base {
@@ -31,99 +35,60 @@ bool read_text(const char* path, char (&text)[Room]) {
   return length > 0;
 }
 
-class Path {
- public:
-  void append(const char* part, std::size_t length) {
-    length = std::min(length, sizeof text_ - 1 - length_);
-    std::memcpy(text_ + length_, part, length);
-    cut(length_ + length);
+// The parts, one behind the other, and a closing 0; what finds no room is left out.
+template <std::size_t Room>
+std::string_view join(char (&text)[Room], std::initializer_list<std::string_view> parts) {
+  std::size_t length = 0;
+  for (const std::string_view part : parts) {
+    length += part.copy(text + length, Room - 1 - length);
   }
-  void append(const char* part) { append(part, std::strlen(part)); }
-  void cut(std::size_t length) {
-    length_ = length;
-    text_[length_] = '\0';
+  text[length] = '\0';
+  return {text, length};
+}
+
+// The number behind `name` in a group's file, or the number that the file is; `otherwise` where there is none.
+std::uint64_t number(std::string_view group, const char* file, const char* name, std::uint64_t otherwise) {
+  char path[640];
+  char text[4096];
+  join(path, {group, "/", file});
+  if (const char* const found = read_text(path, text) ? std::strstr(text, name) : nullptr; found != nullptr) {
+    std::from_chars(found + std::strlen(name), std::end(text), otherwise);  // "max" is no number
   }
-  std::size_t length() const { return length_; }
-  const char* text() const { return text_; }
+  return otherwise;
+}
 
- private:
-  std::size_t length_ = 0;
-  char text_[600] = {};
-};
-
-class Group {
- public:
-  explicit Group(const Path& folder) : folder_(folder) {}
-
-  // The number behind `name` in a file, or the number that the file is; `otherwise` where there is none.
-  std::uint64_t number(const char* file, const char* name, std::uint64_t otherwise) const {
-    Path path = folder_;
-    char text[4096];
-    path.append("/");
-    path.append(file);
-    if (!read_text(path.text(), text)) {
-      return otherwise;
-    }
-    const char* const found = std::strstr(text, name);
-    if (found == nullptr) {
-      return otherwise;
-    }
-    const char* at = found + std::strlen(name);
-    const auto is_digit = [&] { return *at >= '0' && *at <= '9'; };
-    if (!is_digit()) {
-      return otherwise;  // "max" is no number
-    }
-    std::uint64_t value = 0;
-    for (; is_digit(); ++at) {
-      value = value * 10 + static_cast<unsigned>(*at - '0');
-    }
-    return value;
+std::uint64_t room_in(std::string_view group) {
+  const std::uint64_t limit =
+      std::min(number(group, "memory.max", "", no_limit), number(group, "memory.high", "", no_limit));
+  if (limit == no_limit) {
+    return no_limit;
   }
-
-  std::uint64_t room() const {
-    const std::uint64_t limit = std::min(number("memory.max", "", no_limit), number("memory.high", "", no_limit));
-    if (limit == no_limit) {
-      return no_limit;
-    }
-    const std::uint64_t current = number("memory.current", "", 0);
-    const std::uint64_t used = current - std::min(current, number("memory.stat", "inactive_file ", 0));
-    return limit - std::min(limit, used);
-  }
-
- private:
-  const Path& folder_;
-};
+  const std::uint64_t current = number(group, "memory.current", "", 0);
+  const std::uint64_t used = current - std::min(current, number(group, "memory.stat", "inactive_file ", 0));
+  return limit - std::min(limit, used);
+}
 
 }  // namespace
 
 MemoryRoom memory_room(const char* root) {
-  const int saved = errno;
-  Path path;
+  const KeptErrno kept;
+  char path[600];
   char text[2048];
-  path.append(root);
-  const std::size_t top = path.length();
-  path.append("/proc/self/cgroup");
   MemoryRoom room{no_limit, 0};
-  const char* own = read_text(path.text(), text) ? std::strstr(text, "0::/") : nullptr;
-  if (own != nullptr) {
+  join(path, {root, "/proc/self/cgroup"});
+  if (const char* own = read_text(path, text) ? std::strstr(text, "0::/") : nullptr; own != nullptr) {
     own += std::strlen("0::");
-    path.cut(top);
-    path.append("/sys/fs/cgroup");
-    const std::size_t mount = path.length();
     const std::size_t length = std::strcspn(own, "\n");
-    path.append(own, length > 1 ? length : 0);
-    room.pressure = static_cast<unsigned>(Group(path).number("memory.pressure", "some avg10=", 0));
+    const std::size_t top = join(path, {root, "/sys/fs/cgroup"}).size();
+    std::string_view group = join(path, {root, "/sys/fs/cgroup", {own, length > 1 ? length : 0}});
+    room.pressure = static_cast<unsigned>(number(group, "memory.pressure", "some avg10=", 0));
     // In a container the path may be the host's: then only the folder on top is there, and it is the container's.
-    for (;;) {
-      room.bytes = std::min(room.bytes, Group(path).room());
-      const char* const last = std::strrchr(path.text() + mount, '/');
-      if (last == nullptr) {
-        break;
-      }
-      path.cut(static_cast<std::size_t>(last - path.text()));
+    room.bytes = room_in(group);
+    while (group.size() > top) {
+      group.remove_suffix(group.size() - group.rfind('/'));
+      room.bytes = std::min(room.bytes, room_in(group));
     }
   }
-  errno = saved;
   return room;
 }
 

@@ -2,12 +2,11 @@
 // in any other way that works for every kind of linking.
 #include "base/observer.hpp"
 
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
-
 #include <dlfcn.h>
 
+#include <atomic>
+
+#include "base/process.hpp"
 #include "blockyard/detail/visibility.h"
 
 extern "C" {
@@ -38,10 +37,7 @@ const Observer* observer() {
 }
 
 const Observer* block_observer() {
-  static const bool left_out = [] {
-    const char* const asked = std::getenv("BLOCKYARD_OBSERVED");
-    return asked != nullptr && std::strcmp(asked, "0") == 0;
-  }();
+  static const bool left_out = read_number("BLOCKYARD_OBSERVED", 0, 1) == 0;
   return left_out ? nullptr : observer();
 }
 

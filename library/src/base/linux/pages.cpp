@@ -16,6 +16,7 @@
 #include <iterator>
 
 #include "base/bits.hpp"
+#include "base/kept_errno.hpp"
 #include "base/sanitizer.hpp"
 
 namespace blockyard::base {
@@ -39,18 +40,6 @@ void unmap(void* address, std::size_t bytes) {
   syscall(SYS_munmap, address, bytes);
 #endif
 }
-
-// Every function here keeps errno.
-class KeptErrno {
- public:
-  KeptErrno() = default;
-  ~KeptErrno() { errno = value_; }
-  KeptErrno(const KeptErrno&) = delete;
-  KeptErrno& operator=(const KeptErrno&) = delete;
-
- private:
-  const int value_ = errno;
-};
 
 void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
   // The kernel aligns to pages only: for more, reserve more and give the ends back.
@@ -104,6 +93,16 @@ bool allow(const Pages& pages, int protection) {
 bool advise(const Pages& pages, int advice) {
   const KeptErrno kept;
   return syscall(SYS_madvise, pages.begin, pages.bytes, advice) == 0;
+}
+
+std::uint64_t nanoseconds(const timespec& now) {
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  syscall(SYS_clock_gettime, clock, &now);
+  return nanoseconds(now);
 }
 
 }  // namespace
@@ -217,20 +216,6 @@ std::size_t memory_of_machine() {
   struct sysinfo now {};
   return syscall(SYS_sysinfo, &now) == 0 ? std::size_t{now.totalram} * now.mem_unit : ~std::size_t{0};
 }
-
-namespace {
-
-std::uint64_t nanoseconds(const timespec& now) {
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-std::uint64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  syscall(SYS_clock_gettime, clock, &now);
-  return nanoseconds(now);
-}
-
-}  // namespace
 
 std::uint64_t program_monotonic_ns() {
   timespec now{};

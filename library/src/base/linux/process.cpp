@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <iterator>
 
+#include "base/kept_errno.hpp"
 #include "base/say.hpp"
 
 namespace blockyard::base {
@@ -50,29 +53,26 @@ int process_id() { return static_cast<int>(syscall(SYS_getpid)); }
 int thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
 
 bool thread_has_ended(int id) {
-  const int saved = errno;
-  const bool ended = syscall(SYS_tgkill, process_id(), id, 0) != 0 && errno == ESRCH;
-  errno = saved;
-  return ended;
+  const KeptErrno kept;
+  return syscall(SYS_tgkill, process_id(), id, 0) != 0 && errno == ESRCH;
 }
 
 unsigned threads_of_process() {
   constexpr int fields_between = 17;  // the name's end is the 2nd field's, the threads are the 20th
-  const int saved = errno;
+  const KeptErrno kept;
   char text[1024] = {};
   const long file = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (file >= 0) {
     syscall(SYS_read, file, text, sizeof text - 1);
     syscall(SYS_close, file);
   }
-  errno = saved;
   const char* at = std::strrchr(text, ')');
   for (int field = 0; at != nullptr && field <= fields_between; ++field) {
     at = std::strchr(at + 1, ' ');
   }
   unsigned threads = 0;
-  for (; at != nullptr && at[1] >= '0' && at[1] <= '9'; ++at) {
-    threads = threads * 10 + static_cast<unsigned>(at[1] - '0');
+  if (at != nullptr) {
+    std::from_chars(at + 1, std::end(text), threads);
   }
   return threads;
 }

@@ -8,11 +8,12 @@
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <ctime>
 #include <mutex>
 #include <type_traits>
+
+#include "base/kept_errno.hpp"
 
 // Exported by glibc: the first since 2.32, the others always. Weak, so that other C libraries serve too.
 extern "C" {
@@ -36,7 +37,7 @@ struct AroundFork {
 constinit Mutex around_fork_lock;
 constinit std::array<AroundFork, 8> around_forks{};
 constinit std::size_t around_fork_count = 0;
-constinit AroundFork around_each{};
+constinit AroundFork around_each{[] {}, [] {}, [] {}, nullptr};
 constinit std::atomic<bool> registered{false};
 constinit bool forked_alone = false;  // read once: the child begins with one thread
 
@@ -44,9 +45,7 @@ constinit bool forked_alone = false;  // read once: the child begins with one th
 // it waits for single streams, and whoever holds a stream may allocate: it comes before all locks of ours. A child does
 // not give it back: fork has set it anew.
 void before_fork() {
-  if (around_each.prepare != nullptr) {
-    around_each.prepare();
-  }
+  around_each.prepare();
   if (is_only_thread()) {
     forked_alone = true;
     return;
@@ -71,9 +70,7 @@ void after_fork_in_parent() {
       _IO_list_unlock();
     }
   }
-  if (around_each.parent != nullptr) {
-    around_each.parent();
-  }
+  around_each.parent();
 }
 
 void after_fork_in_child() {
@@ -87,9 +84,7 @@ void after_fork_in_child() {
   if (!forked_alone) {
     around_fork_lock.unlock();
   }
-  if (around_each.child != nullptr) {
-    around_each.child();
-  }
+  around_each.child();
 }
 
 // Before the constructors of a program that links the library, and after those of the libraries that it needs.
@@ -101,15 +96,13 @@ bool is_only_thread() { return &__libc_single_threaded != nullptr && __libc_sing
 
 void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns) {
   const timespec limit{static_cast<time_t>(at_most_ns / 1'000'000'000), static_cast<long>(at_most_ns % 1'000'000'000)};
-  const int saved = errno;
+  const KeptErrno kept;
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
-  errno = saved;
 }
 
 void wake_one(const void* word) {
-  const int saved = errno;
+  const KeptErrno kept;
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  errno = saved;
 }
 
 static_assert(std::is_same_v<pthread_key_t, std::uint32_t>);

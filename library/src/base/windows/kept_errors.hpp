@@ -1,8 +1,7 @@
 // The calling thread's errors stay as they are, whatever the library or the recorder asks the system meanwhile.
 #pragma once
 
-#include <cerrno>
-
+#include "base/kept_errno.hpp"
 #include "base/windows/windows.hpp"
 
 namespace blockyard::base {
@@ -10,15 +9,12 @@ namespace blockyard::base {
 class KeptErrors {
  public:
   KeptErrors() = default;
-  ~KeptErrors() {
-    errno = errno_;
-    SetLastError(last_);
-  }
+  ~KeptErrors() { SetLastError(last_); }
   KeptErrors(const KeptErrors&) = delete;
   KeptErrors& operator=(const KeptErrors&) = delete;
 
  private:
-  const int errno_ = errno;
+  const KeptErrno errno_;
   const DWORD last_ = GetLastError();
 };
 

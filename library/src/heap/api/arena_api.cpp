@@ -3,7 +3,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 #include "blockyard/heap.h"
 #include "heap/api/start.hpp"

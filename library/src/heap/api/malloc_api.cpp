@@ -27,7 +27,7 @@ struct Plain {
   static void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed);
   static void* allocate_aligned(std::size_t alignment, std::size_t size);
   static void deallocate(void* block);
-  static std::size_t usable(const void* block);
+  [[gnu::always_inline]] static inline std::size_t usable(const void* block);
   static void* reallocate(void* block, std::size_t size);
 };
 using Slow = SlowCalls<Plain>;
@@ -142,10 +142,6 @@ void* Plain::allocate_aligned(std::size_t alignment, std::size_t size) {
 // Frees that are not the plain case: an arena's block, whole pages, or a pointer that is not ours.
 void Plain::deallocate(void* block) {
   if (!region.contains(block)) {
-    if (is_among_empty_blocks(block)) {
-      give_empty_block(block);
-      return;
-    }
     checks::report_fault("free of a pointer that this heap never handed out", block);
   }
   if (!region.contains_aligned(block)) {
@@ -155,19 +151,20 @@ void Plain::deallocate(void* block) {
     free_remote(block);  // of an arena, which may be destroyed meanwhile: nobody caches it
     return;
   }
+  if (is_among_empty_blocks(block)) {
+    give_empty_block(block);
+    return;
+  }
   free_run(block);
   tend_background_thread();
 }
 
 std::size_t Plain::usable(const void* block) {
   if (!region.contains(block)) {
-    if (is_live_empty_block(block)) {
-      return 0;
-    }
     checks::report_fault("size asked of a pointer that this heap never handed out", block);
   }
   const std::size_t slice = region.slice_of(block);
-  if (const Owner owner = region.owner_of(slice); owner.heap() != 0) {
+  if (const Owner owner = region.owner_of(slice); owner.heap() != 0) [[likely]] {
     const unsigned size_class = owner.size_class();
     const auto distance =
         static_cast<std::uint32_t>(static_cast<const char*>(block) - region.slice_address(slice - owner.back()));
@@ -179,10 +176,7 @@ std::size_t Plain::usable(const void* block) {
     }
     return class_bytes(size_class);
   }
-  if (!is_live_run(block)) {
-    checks::report_fault("size asked of a pointer that is no live block", block);
-  }
-  return run_bytes(block);
+  return is_live_run(block) ? run_bytes(block) : usable_of_empty_block(block);
 }
 
 void* Plain::reallocate(void* block, std::size_t size) {

@@ -10,12 +10,12 @@
 
 namespace blockyard::heap {
 
+inline bool has_guarded_blocks() { return call_mode.load(std::memory_order_relaxed) == CallMode::guarded; }
 /// Whether the heap is the guarded one. Before it is ready: readies it.
 inline bool is_guarded() {
   const CallMode mode = call_mode.load(std::memory_order_acquire);
-  return mode != CallMode::plain && (mode == CallMode::guarded || ready_is_guarded());
+  return mode != CallMode::plain && (mode == CallMode::guarded || (initialise() && has_guarded_blocks()));
 }
-inline bool has_guarded_blocks() { return call_mode.load(std::memory_order_relaxed) == CallMode::guarded; }
 
 /// `Plain` has the same functions.
 template <class Plain>

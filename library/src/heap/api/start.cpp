@@ -32,9 +32,6 @@ extern const char by_heap_own_mark __attribute__((visibility("hidden")));
 
 namespace {
 
-// That of a libblockyard under a preload is not: it would populate a reserve for nobody.
-bool is_in_use() { return &by_heap_mark == &by_heap_own_mark; }
-
 // The number that encodes free links. The low bits stay zero, so that an encoded null differs from every aligned
 // pointer only by the key.
 std::uintptr_t secret() {
@@ -69,8 +66,8 @@ void after_fork_in_child() {
 
 // Before main, where a few system calls and the first reserve cost nobody a frame.
 [[gnu::constructor]] void start() {
-  if (!is_in_use()) {
-    return;
+  if (&by_heap_mark != &by_heap_own_mark) {
+    return;  // of a libblockyard under a preload: it would populate a reserve for nobody
   }
   if (initialise() && settings.guard) {
     guard::start_reports();
@@ -113,13 +110,11 @@ bool initialise() {
       settings.guard = false;
       base::say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
     }
-    if (done) {
-      if (small) {
-        page_allocator.reserve_target.begin_small();
-      } else {
-        process_depot.populate();
-        page_allocator.make_first_reserve();
-      }
+    if (done && small) {
+      page_allocator.reserve_target.begin_small();
+    } else if (done) {
+      process_depot.populate();
+      page_allocator.make_first_reserve();
     }
     if (done) {
       call_mode.store(settings.guard ? CallMode::guarded : CallMode::plain, std::memory_order_release);
@@ -132,7 +127,5 @@ bool initialise() {
   }
   return seen == ready;
 }
-
-bool ready_is_guarded() { return initialise() && settings.guard; }
 
 }  // namespace blockyard::heap

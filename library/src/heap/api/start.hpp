@@ -18,7 +18,5 @@ bool initialise();
 /// Which functions malloc and its kin call (slow_calls.hpp): settled when the heap is ready.
 enum class CallMode : std::uint8_t { unready, plain, guarded };
 extern constinit base::Atomic<CallMode> call_mode;
-/// Whether it is the guarded one, after initialise(), where that succeeds.
-bool ready_is_guarded();
 
 }  // namespace blockyard::heap

@@ -2,7 +2,6 @@
 
 #include "base/background_work.hpp"
 #include "base/pages.hpp"
-#include "base/process.hpp"
 #include "base/threads.hpp"
 #include "checks/report.hpp"
 #include "heap/background/maintenance.hpp"
@@ -27,7 +26,7 @@ constinit thread_local std::uint32_t calls __attribute__((tls_model("initial-exe
 
 void run() {
   thread_heap = heap_behind_guard = &empty_heap;
-  checks::says_no_stack = true;
+  const checks::NoStacks none;
   RoundInterval interval;
   while (settings.janitor != 0 && !work.is_told_to_end()) {
     const std::uint64_t period = settings.period_us * 1000;
@@ -44,7 +43,7 @@ void run() {
 bool start_thread() {
   using Start = base::BackgroundWork::Start;
   const auto prepare = [] { return background.move_on(Phase::due, Phase::running); };
-  const Start start = work.start(prepare, {&thread_heap, &heap_behind_guard, &checks::says_no_stack});
+  const Start start = work.start(prepare, {&thread_heap, &heap_behind_guard, checks::NoStacks::variable()});
   if (start == Start::refused) {
     background.set_phase(Phase::absent);  // tried again the next time that the reserve runs low
   }

@@ -1,6 +1,5 @@
 #include "heap/background/maintenance.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "heap/front/small_blocks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/bound.hpp"
@@ -12,7 +11,7 @@ namespace blockyard::heap {
 
 void flush(ThreadHeap* heap) {
   base::Bound blocks("cached blocks of a parked heap flushed",
-                     extended_begin(depot_classes) + (class_count - depot_classes) * most_in_bin);
+                     extended_begins[depot_classes] + (class_count - depot_classes) * most_in_bin);
   // Each that is given back was the heap's.
   base::Bound slabs("empty slabs of a parked heap given back", [=] { return heap->slabs; });
   for (DeferredFree& entry : heap->deferred) {
@@ -43,9 +42,7 @@ void flush(ThreadHeap* heap) {
     std::uint32_t& listed = heap->waiting[size_class].listed;
     while (listed != 0 && region.slabs[listed].used == 0) {
       slabs.turn();
-      Slab* const slab = &region.slabs[listed];
-      unlink(heap, slab);
-      retire(heap, slab);
+      retire(heap, &region.slabs[listed]);
     }
   }
 }
@@ -55,9 +52,7 @@ void retire_all(ThreadHeap* heap) {
   const auto retire_list = [&](const std::uint32_t& first) {
     while (first != 0) {
       slabs.turn();
-      Slab* const slab = &region.slabs[first];
-      unlink(heap, slab);
-      retire(heap, slab);
+      retire(heap, &region.slabs[first]);
     }
   };
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
@@ -257,8 +252,7 @@ const char* check(const ThreadHeap* heap) {
   for (std::uint32_t length = shortest_run; length <= longest_run; ++length) {
     if (const void* const block = heap->runs[length - shortest_run]; block != nullptr) {
       const PageTag& tag = region.pages[region.page_of(block)];
-      if (tag.length != length || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
-          (tag.flags & ~page_populated) != page_cached) {
+      if (tag.length != length || tag.state != PageState::used_block || (tag.flags & ~page_populated) != page_cached) {
         return "a cached run of pages is none, or of another length";
       }
     }
@@ -279,21 +273,19 @@ const char* check(const ThreadHeap* heap) {
   }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     const Slab* const current = heap->bins[size_class].current;
-    if (current != &empty_slab &&
-        (static_cast<SlabState>(current->state) != SlabState::current || current->size_class != size_class)) {
+    if (current != &empty_slab && (current->state != SlabState::current || current->size_class != size_class)) {
       return "a current slab is not marked as such";
     }
     for (std::uint32_t index = heap->waiting[size_class].listed; index != 0; index = region.slabs[index].next) {
       const Slab* const slab = &region.slabs[index];
-      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->size_class != size_class ||
-          !has_room(slab)) {
+      if (slab->state != SlabState::listed || slab->size_class != size_class || !has_room(slab)) {
         return "a slab in the list of those with room does not belong there";
       }
     }
   }
   for (std::uint32_t index = heap->detached; index != 0; index = region.slabs[index].next) {
     const Slab* const slab = &region.slabs[index];
-    if (static_cast<SlabState>(slab->state) != SlabState::detached || has_room(slab)) {
+    if (slab->state != SlabState::detached || has_room(slab)) {
       return "a slab in the list of those without room does not belong there";
     }
   }

@@ -1,7 +1,6 @@
 #include "heap/front/large_blocks.hpp"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -20,8 +19,6 @@
 namespace blockyard::heap {
 
 namespace {
-
-std::uint32_t pages_of(std::size_t size) { return static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift); }
 
 // Caches a freed block, where none of its length is cached yet.
 bool cache_run(ThreadHeap* heap, void* block, PageTag& tag) {
@@ -85,14 +82,8 @@ void* take_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap
 
 void clear_run(void* block, std::size_t size) {
   if (size > zeroed_limit) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(block);
-    const std::uintptr_t first = (begin + page_bytes - 1) & ~(page_bytes - 1);
-    const std::size_t bytes = (begin + size - first) & ~(page_bytes - 1);
-    char* const pages = static_cast<char*>(block) + (first - begin);
     region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_populated);
-    if (base::discard_pages(pages, bytes)) {
-      std::memset(block, 0, first - begin);
-      std::memset(pages + bytes, 0, begin + size - first - bytes);
+    if (base::discard_pages(block, size)) {
       return;
     }
   }
@@ -102,8 +93,7 @@ void clear_run(void* block, std::size_t size) {
 bool is_live_run(const void* pointer) {
   const std::size_t page = region.page_of(pointer);
   const PageTag& tag = region.pages[page];
-  return region.page_address(page) == pointer && tag.state == static_cast<std::uint8_t>(PageState::used_block) &&
-         (tag.flags & page_cached) == 0;
+  return region.page_address(page) == pointer && tag.state == PageState::used_block && (tag.flags & page_cached) == 0;
 }
 
 void free_run(void* block) {
@@ -155,81 +145,53 @@ bool grow_run_at_limit(void* block, std::size_t size) {
 
 namespace {
 
+// The multiples of block_alignment in the region's first bytes; indices from 1 on.
+constexpr std::uint32_t empty_blocks = never_mapped / block_alignment;
+constexpr std::uint32_t live_empty = ~std::uint32_t{0};  // in place of a link
+
 // Zero to begin with, so that the table takes no room in the file.
-struct EmptyBlocks {
-  static constexpr std::uint32_t room = 1u << 16;
-  static constexpr std::size_t bytes = room * block_alignment;
-  static constexpr std::uint32_t live = ~std::uint32_t{0};  // in place of a link
+constinit std::array<Atomic<std::uint32_t>, empty_blocks> empty_links{};
+constinit Atomic<std::uint32_t> empty_begun{0};  // indices handed out at least once
+constinit IndexStack<> empty_freed;
 
-  Atomic<std::uintptr_t> begin{0};  // 0: not reserved yet
-  Atomic<std::uint32_t> begun{0};   // indices handed out at least once, from 1 on: index 0 is none
-  IndexStack<> freed;
-  std::array<Atomic<std::uint32_t>, room> links{};
-
-  // Where they lie; 0: there is no address space. Of threads that come here at once, one finds the place for all.
-  std::uintptr_t reserve() {
-    std::uintptr_t known = begin.load(std::memory_order_acquire);
-    if (known != 0) {
-      return known;
-    }
-    void* const space = base::reserve_space(bytes, bytes);
-    const auto found = reinterpret_cast<std::uintptr_t>(space);
-    if (found == 0 || begin.compare_exchange_strong(known, found, std::memory_order_acq_rel)) {
-      return found;
-    }
-    base::release_pages(space, bytes);
-    return known;
-  }
-};
-
-constinit EmptyBlocks empty_blocks;
-
-Atomic<std::uint32_t>& link_of_empty(std::uint32_t index) { return empty_blocks.links[index]; }
+Atomic<std::uint32_t>& link_of_empty(std::uint32_t index) { return empty_links[index]; }
 
 }  // namespace
 
 void* take_empty_block() {
-  std::uint32_t index = empty_blocks.freed.pop(link_of_empty);
+  std::uint32_t index = empty_freed.pop(link_of_empty);
   if (index == 0) {
     // Past the end only by as many as threads come here at once.
-    if (empty_blocks.begun.load(std::memory_order_relaxed) >= EmptyBlocks::room || empty_blocks.reserve() == 0) {
+    if (empty_begun.load(std::memory_order_relaxed) >= empty_blocks || region.mapped() == 0) {
       return nullptr;
     }
-    index = empty_blocks.begun.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (index >= EmptyBlocks::room) {
+    index = empty_begun.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (index >= empty_blocks) {
       return nullptr;
     }
   }
-  link_of_empty(index).store(EmptyBlocks::live, std::memory_order_relaxed);
-  return reinterpret_cast<void*>(empty_blocks.reserve() + index * block_alignment);  // NOLINT: nothing lies there
+  empty_links[index].store(live_empty, std::memory_order_relaxed);
+  return region.base + index * block_alignment;
 }
 
-bool is_among_empty_blocks(const void* pointer) {
-  const std::uintptr_t begin = empty_blocks.begin.load(std::memory_order_acquire);
-  return begin != 0 && reinterpret_cast<std::uintptr_t>(pointer) - begin < EmptyBlocks::bytes;
-}
+bool is_among_empty_blocks(const void* pointer) { return region.offset_of(pointer) < never_mapped; }
 
-bool is_live_empty_block(const void* pointer) {
-  if (!is_among_empty_blocks(pointer)) {
-    return false;
+std::size_t usable_of_empty_block(const void* pointer) {
+  const std::size_t offset = region.offset_of(pointer);
+  if (offset >= never_mapped || offset % block_alignment != 0 ||
+      empty_links[offset / block_alignment].load(std::memory_order_relaxed) != live_empty) {
+    checks::report_fault("size asked of a pointer that is no live block", pointer);
   }
-  const std::uintptr_t distance = reinterpret_cast<std::uintptr_t>(pointer) - empty_blocks.reserve();
-  return distance % block_alignment == 0 &&
-         link_of_empty(static_cast<std::uint32_t>(distance / block_alignment)).load(std::memory_order_relaxed) ==
-             EmptyBlocks::live;
+  return 0;
 }
 
 void give_empty_block(const void* block) {
-  const std::uintptr_t distance = reinterpret_cast<std::uintptr_t>(block) - empty_blocks.reserve();
-  if (distance % block_alignment != 0) {
-    report_inside(block);
-  }
-  const auto index = static_cast<std::uint32_t>(distance / block_alignment);
-  std::uint32_t expected = EmptyBlocks::live;
-  if (!link_of_empty(index).compare_exchange_strong(expected, 0, std::memory_order_relaxed)) {
+  const auto index = static_cast<std::uint32_t>(region.offset_of(block) / block_alignment);
+  std::uint32_t expected = live_empty;
+  if (!empty_links[index].compare_exchange_strong(expected, 0, std::memory_order_relaxed)) {
     report_freed_twice(block);
   }
-  empty_blocks.freed.push(index, link_of_empty);
+  empty_freed.push(index, link_of_empty);
 }
 
 }  // namespace blockyard::heap

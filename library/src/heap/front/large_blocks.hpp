@@ -1,7 +1,7 @@
 // Blocks above small_limit: runs of whole pages. A thread caches a freed one of each of a few lengths.
 //
-// Blocks of 0 bytes: addresses that differ from every other block's, in pages that nobody may touch. A program that
-// reads or writes such a block has a fault there and then.
+// Blocks of 0 bytes: addresses that differ from every other block's, in the region's first bytes, which are never
+// mapped. A program that reads or writes such a block has a fault there and then.
 //
 // Overhead: 4 bytes a block. Thread-safe, lock-free; O(1).
 #pragma once
@@ -43,16 +43,17 @@ inline std::size_t run_bytes(const void* block) {
   return std::size_t{region.pages[region.page_of(block)].length} << page_shift;
 }
 
-/// A block of 0 bytes at a multiple of block_alignment. Null: 65,535 live, or there is no address space for them.
+/// A block of 0 bytes at a multiple of block_alignment. Null: 65,535 live, or the heap was never readied.
 void* take_empty_block();
 
-/// Whether the address lies where such blocks do.
+/// Whether the address, which lies in the region, is where such blocks are.
 bool is_among_empty_blocks(const void* pointer);
 
-/// Whether it is such a block and was not freed.
-bool is_live_empty_block(const void* pointer);
+/// Its bytes, 0. Reports a pointer into the region that is no live one.
+std::size_t usable_of_empty_block(const void* pointer);
 
-/// Frees one. Reports a pointer that is no live one. is_among_empty_blocks() holds for it.
+/// Frees one. Reports a pointer that is no live one. is_among_empty_blocks() holds for it, a multiple of
+/// block_alignment.
 void give_empty_block(const void* block);
 
 }  // namespace blockyard::heap

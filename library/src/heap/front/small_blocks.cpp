@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <utility>
 
 #include "base/atomic.hpp"
@@ -56,8 +55,8 @@ using PendingStack = base::PendingStack<StandardAtomics>;
 
 Slab& slab_at(std::uint32_t slice) { return region.slabs[slice]; }
 
-std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
-  return state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
+std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab) {
+  return slab->state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
 }
 
 // Makes a slab without used blocks one that never handed out any: its blocks come densely and in order, and no link is
@@ -112,40 +111,20 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   return slab;
 }
 
-}  // namespace
-
-void unlink(ThreadHeap* heap, Slab* slab) {
-  base::list_remove(list_of(heap, slab, static_cast<SlabState>(slab->state)), index_of(slab), slab_at);
-}
-
-void retire(ThreadHeap* heap, Slab* slab) {
-  const std::uint32_t slice = index_of(slab);
-  const std::uint32_t slices = slab->slices;
-  slab->state = static_cast<std::uint8_t>(SlabState::none);
-  for (std::uint32_t part = 0; part < slices; ++part) {
-    region.owners[slice + part].store(0, std::memory_order_relaxed);
-    region.class_map[slice + part].store(0, std::memory_order_relaxed);
-  }
-  region.remote_frees[slice].remote.store(0, std::memory_order_relaxed);
-  --heap->slabs;
-  heap->waiting[slab->size_class].slices -= slices;
-  page_allocator.give_slab(slice, slices, slab_at(slice).populated);
-}
-
-namespace {
+// Takes a slab out of the list in which it stands.
+void unlink(ThreadHeap* heap, Slab* slab) { base::list_remove(list_of(heap, slab), index_of(slab), slab_at); }
 
 // Puts a slab that stands in no list into the one of `state`: listed or detached.
 void link(ThreadHeap* heap, Slab* slab, SlabState state) {
-  slab->state = static_cast<std::uint8_t>(state);
+  slab->state = state;
   slab->notify = state == SlabState::listed ? 0 : slab->capacity - 1;
-  base::list_push(list_of(heap, slab, state), index_of(slab), slab_at);
+  base::list_push(list_of(heap, slab), index_of(slab), slab_at);
 }
 
 // Gives a listed slab without used blocks back, unless no other of its class is listed: a program that goes to and fro
 // at a slab's edge would otherwise take and give one back each time.
 void retire_unless_last(ThreadHeap* heap, Slab* slab) {
   if (slab->next != 0 || slab->previous != 0) {
-    unlink(heap, slab);
     retire(heap, slab);
   }
 }
@@ -175,7 +154,7 @@ void make_current(Bin& bin, Slab* slab) {
     std::abort();
   }
 #endif
-  slab->state = static_cast<std::uint8_t>(SlabState::current);
+  slab->state = SlabState::current;
   slab->notify = notify_never;
   bin.current = slab;
   bin.bump = slab->bump;
@@ -221,7 +200,7 @@ void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch
   slab->free = base + (std::size_t{batch.first} - 1) * block_alignment;
   slab->used -= batch.count;
   heap->remote_adopted += batch.count;
-  const auto state = static_cast<SlabState>(slab->state);
+  const SlabState state = slab->state;
   if (state == SlabState::current) {
     return;
   }
@@ -233,44 +212,6 @@ void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch
     retire_unless_last(heap, slab);
   }
 }
-
-}  // namespace
-
-std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
-  // Two at a time, both lists taken before either is read: an exchange waits until every store before it has got its
-  // line, and what an adoption writes is cold.
-  struct Taken {
-    std::uint32_t slice;
-    base::RemoteBatch batch;
-  };
-  std::array<Taken, 2> taken;
-  std::uint32_t adopted = 0;
-  std::uint32_t some = 0;
-  base::Bound lists("lists of remote frees adopted", most);
-  do {
-    for (some = 0; some < taken.size() && adopted + some < most; ++some) {
-      if (heap->taken == 0) {
-        heap->taken = PendingStack::take(heap->pending);
-        if (heap->taken == 0) {
-          break;
-        }
-      }
-      lists.turn();
-      const std::uint32_t slice = heap->taken;
-      RemoteFrees& entry = region.remote_frees[slice];
-      prefetch_to_write(&region.slabs[slice]);
-      heap->taken = entry.pending_next.load(std::memory_order_relaxed);
-      taken[some] = {slice, RemoteList::adopt(entry.remote, entry.oldest)};
-    }
-    for (std::uint32_t each = 0; each < some; ++each) {
-      adopt(heap, taken[each].slice, taken[each].batch);
-    }
-    adopted += some;
-  } while (some == taken.size() && adopted < most);
-  return adopted;
-}
-
-namespace {
 
 [[gnu::always_inline]] inline bool push_to_owner(void* block, unsigned* size_class) {
   const auto slice = static_cast<std::uint32_t>(region.slice_of(block));
@@ -298,12 +239,6 @@ namespace {
   return announce;
 }
 
-}  // namespace
-
-bool free_remote(void* block, unsigned* size_class) { return push_to_owner(block, size_class); }
-
-namespace {
-
 // Lists of remote frees adopted on a slow path. With one, announcements of other size classes come faster than they are
 // taken (tests/heap/freed_by_another_thread).
 constexpr std::uint32_t adopted_a_slow_path = 2;
@@ -318,8 +253,6 @@ constexpr std::uint8_t frees_before_heap = 32;
 constinit thread_local std::uint8_t frees_without_heap __attribute__((tls_model("initial-exec"))) = 0;
 
 std::uint16_t tick_now() { return page_allocator.tick.load(std::memory_order_relaxed); }
-
-void free_to_other(ThreadHeap* heap, void* block);
 
 // Keeps `less` fewer blocks of a class cached, until an allocation finds neither a cached one nor the bump pointer:
 // called where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left
@@ -340,7 +273,7 @@ void free_to_other(ThreadHeap* heap, void* block);
 
 // What free_to_slab does when a slab's `used` fell to `notify`. The block is in the slab's list already.
 [[gnu::noinline]] void slab_has_changed(ThreadHeap* heap, Slab* slab) {
-  if (static_cast<SlabState>(slab->state) == SlabState::detached) {
+  if (slab->state == SlabState::detached) {
     unlink(heap, slab);
     link(heap, slab, SlabState::listed);
   } else {
@@ -518,7 +451,105 @@ void free_without_heap(void* block) {
   return block;
 }
 
+// Frees a block of the heap's own for which not even the cache of a class freed and allocated in turn has room. That
+// holds one fewer from now on: who frees a level would be left with them, each in a slab that holds nothing else. O(1).
+[[gnu::noinline]] void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class) {
+  const std::uint32_t least = first_cache_limit(size_class);
+  if (heap->cached(size_class) > least) {
+    heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), least + 1) - 1);
+    ++heap->past(size_class);
+    defer_to_any_slab(heap, heap->take_cached(CacheSlot::of_class(size_class)));
+  }
+  ++heap->past(size_class);
+  defer_to_any_slab(heap, block);
+}
+
+// Frees another thread's block for which the cache has no room: by way of the depot where threads miss its
+// class, else by way of the deferred-free buffer. O(1). `heap` may be the empty one, which never has room.
+//
+// Of another thread's blocks that nobody takes, fewer are cached each time, until an allocation finds none: who frees
+// another's level would be left with the last of each class, most of them alone in a slab.
+[[gnu::noinline]] void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (heap == &empty_heap) {  // which nobody may write
+    free_without_heap(block);
+    return;
+  }
+  // What comes now is seldom and its lines are cold: prefetched at once, before any of them is waited for. Two blocks
+  // at most go back into their slabs here; their lines came eight such frees ago and may be gone again.
+  process_depot.prefetch_to_give(size_class);
+  __builtin_prefetch(&page_allocator.tick);
+  for (unsigned each = 0; each < 2; ++each) {
+    if (const DeferredFree& next = heap->deferred[each]; next.slab != nullptr) {
+      prefetch_to_write(next.block);
+      prefetch_to_write(next.slab);
+    }
+  }
+  if (hand_over(heap, block, size_class)) {
+    return;
+  }
+  const bool missed = size_class < depot_classes && process_depot.is_missed(size_class, tick_now());
+  if (const std::uint32_t limit = heap->cache_limit(size_class);
+      limit != 0 && (!missed || heap->frees_while_missed++ % frees_a_block_less == 0)) {
+    heap->lower_cache_limit(size_class, limit - 1);
+    defer_remote_free(heap, heap->take_cached(CacheSlot::of_class(size_class)));
+  }
+  defer_remote_free(heap, block);
+}
+
 }  // namespace
+
+void retire(ThreadHeap* heap, Slab* slab) {
+  if (slab->state != SlabState::current) {
+    unlink(heap, slab);
+  }
+  const std::uint32_t slice = index_of(slab);
+  const std::uint32_t slices = slab->slices;
+  slab->state = SlabState::none;
+  for (std::uint32_t part = 0; part < slices; ++part) {
+    region.owners[slice + part].store(0, std::memory_order_relaxed);
+    region.class_map[slice + part].store(0, std::memory_order_relaxed);
+  }
+  region.remote_frees[slice].remote.store(0, std::memory_order_relaxed);
+  --heap->slabs;
+  heap->waiting[slab->size_class].slices -= slices;
+  page_allocator.give_slab(slice, slices, slab_at(slice).populated);
+}
+
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
+  // Two at a time, both lists taken before either is read: an exchange waits until every store before it has got its
+  // line, and what an adoption writes is cold.
+  struct Taken {
+    std::uint32_t slice;
+    base::RemoteBatch batch;
+  };
+  std::array<Taken, 2> taken;
+  std::uint32_t adopted = 0;
+  std::uint32_t some = 0;
+  base::Bound lists("lists of remote frees adopted", most);
+  do {
+    for (some = 0; some < taken.size() && adopted + some < most; ++some) {
+      if (heap->taken == 0) {
+        heap->taken = PendingStack::take(heap->pending);
+        if (heap->taken == 0) {
+          break;
+        }
+      }
+      lists.turn();
+      const std::uint32_t slice = heap->taken;
+      RemoteFrees& entry = region.remote_frees[slice];
+      prefetch_to_write(&region.slabs[slice]);
+      heap->taken = entry.pending_next.load(std::memory_order_relaxed);
+      taken[some] = {slice, RemoteList::adopt(entry.remote, entry.oldest)};
+    }
+    for (std::uint32_t each = 0; each < some; ++each) {
+      adopt(heap, taken[each].slice, taken[each].batch);
+    }
+    adopted += some;
+  } while (some == taken.size() && adopted < most);
+  return adopted;
+}
+
+bool free_remote(void* block, unsigned* size_class) { return push_to_owner(block, size_class); }
 
 void* refill_and_take(ThreadHeap* heap, unsigned size_class) {
   if (heap == &empty_heap) [[unlikely]] {
@@ -570,55 +601,6 @@ void free_perhaps_again(ThreadHeap* heap, void* block, CacheSlot slot) {
 }
 
 void free_inside(const void* block) { report_inside(block); }
-
-namespace {
-
-// Frees a block of the heap's own for which not even the cache of a class freed and allocated in turn has room. That
-// holds one fewer from now on: who frees a level would be left with them, each in a slab that holds nothing else. O(1).
-[[gnu::noinline]] void free_past_turn(ThreadHeap* heap, void* block, unsigned size_class) {
-  const std::uint32_t least = first_cache_limit(size_class);
-  if (heap->cached(size_class) > least) {
-    heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), least + 1) - 1);
-    ++heap->past(size_class);
-    defer_to_any_slab(heap, heap->take_cached(CacheSlot::of_class(size_class)));
-  }
-  ++heap->past(size_class);
-  defer_to_any_slab(heap, block);
-}
-
-// Frees another thread's block for which the cache has no room: by way of the depot where threads miss its
-// class, else by way of the deferred-free buffer. O(1). `heap` may be the empty one, which never has room.
-//
-// Of another thread's blocks that nobody takes, fewer are cached each time, until an allocation finds none: who frees
-// another's level would be left with the last of each class, most of them alone in a slab.
-[[gnu::noinline]] void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
-  if (heap == &empty_heap) {  // which nobody may write
-    free_without_heap(block);
-    return;
-  }
-  // What comes now is seldom and its lines are cold: prefetched at once, before any of them is waited for. Two blocks
-  // at most go back into their slabs here; their lines came eight such frees ago and may be gone again.
-  process_depot.prefetch_to_give(size_class);
-  __builtin_prefetch(&page_allocator.tick);
-  for (unsigned each = 0; each < 2; ++each) {
-    if (const DeferredFree& next = heap->deferred[each]; next.slab != nullptr) {
-      prefetch_to_write(next.block);
-      prefetch_to_write(next.slab);
-    }
-  }
-  if (hand_over(heap, block, size_class)) {
-    return;
-  }
-  const bool missed = size_class < depot_classes && process_depot.is_missed(size_class, tick_now());
-  if (const std::uint32_t limit = heap->cache_limit(size_class);
-      limit != 0 && (!missed || heap->frees_while_missed++ % frees_a_block_less == 0)) {
-    heap->lower_cache_limit(size_class, limit - 1);
-    defer_remote_free(heap, heap->take_cached(CacheSlot::of_class(size_class)));
-  }
-  defer_remote_free(heap, block);
-}
-
-}  // namespace
 
 void free_past_cache(ThreadHeap* heap, void* block) {
   if (check_last_freed && heap->deferred[most_deferred - 1].block == block) [[unlikely]] {

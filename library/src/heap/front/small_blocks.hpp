@@ -9,7 +9,6 @@
 // a block comes back. All O(1), for the thread that owns the heap.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "heap/front/thread_heap.hpp"
@@ -32,9 +31,7 @@ inline std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32
 /// Whether the slab has a block to give, known to its owner.
 inline bool has_room(const Slab* slab) { return slab->free != slab->limit || slab->bump != slab->limit; }
 
-void unlink(ThreadHeap* heap, Slab* slab);
-
-/// Gives a slab that stands in no list back to the process.
+/// Gives a slab back to the process.
 void retire(ThreadHeap* heap, Slab* slab);
 
 /// Takes the first of the freed blocks, which `next` follows. The caller counts it.

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,18 +34,11 @@ constexpr std::uint32_t capacity_in_turn(unsigned index) {
 /// a hundred of such rows is as long.
 inline constexpr std::uint32_t least_turn = 64;
 
-/// Where the extended cache of class `index` begins among those of a heap, in blocks; of depot_classes: where they end.
-constexpr std::uint32_t extended_begin(unsigned index) {
-  std::uint32_t begin = 0;
-  for (unsigned before = 0; before < index; ++before) {
-    begin += capacity_in_turn(before);
-  }
-  return begin;
-}
-inline constexpr std::array<std::uint16_t, depot_classes> extended_begins = [] {
-  std::array<std::uint16_t, depot_classes> begins{};
+/// Where the extended cache of each class begins among those of a heap, in blocks; of depot_classes: where they end.
+inline constexpr std::array<std::uint16_t, depot_classes + 1> extended_begins = [] {
+  std::array<std::uint16_t, depot_classes + 1> begins{};
   for (unsigned index = 0; index < depot_classes; ++index) {
-    begins[index] = static_cast<std::uint16_t>(extended_begin(index));
+    begins[index + 1] = static_cast<std::uint16_t>(begins[index] + capacity_in_turn(index));
   }
   return begins;
 }();
@@ -104,15 +96,10 @@ struct CacheEntry {
 };
 static_assert(sizeof(CacheEntry) == 16);
 
-/// CacheEntry::inside of class `index`.
-constexpr std::uint16_t inside_bits(unsigned index) {
-  return static_cast<std::uint16_t>((class_bytes(index) & -class_bytes(index)) - 1);
-}
-
 struct alignas(64) ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t number) : index(number) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-      entries[size_class].inside = inside_bits(size_class);
+      entries[size_class].inside = static_cast<std::uint16_t>((class_bytes(size_class) & -class_bytes(size_class)) - 1);
       reset_cache(size_class);
       set_cache_limit(size_class, number == no_heap ? 0 : first_cache_limit(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
@@ -307,7 +294,7 @@ static_assert(offsetof(ThreadHeap, entries) == CacheSlot::of_class(0).byte() * s
 /// Behind each heap of the table: extended caches of the classes that the depot has too. Apart, so that the bins of a
 /// thread that needs none lie in one page, and its other pages are not touched.
 inline constexpr std::size_t heap_stride =
-    (sizeof(ThreadHeap) + extended_begin(depot_classes) * sizeof(void*) + 511) / 512 * 512;
+    (sizeof(ThreadHeap) + extended_begins[depot_classes] * sizeof(void*) + 511) / 512 * 512;
 static_assert(heap_stride / sizeof(void*) < 1u << 16);  // CacheEntry::last
 
 constexpr std::uint32_t ThreadHeap::bin_position(unsigned size_class) {

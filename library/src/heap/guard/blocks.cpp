@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
@@ -176,7 +173,7 @@ class Run {
   // The one that holds an address in no slab; page 0: none does. O(its pages), 1 for where it may begin.
   static Run around(const void* pointer) {
     auto page = static_cast<std::uint32_t>(region.page_of(pointer));
-    const auto state = [&] { return static_cast<PageState>(region.pages[page].state); };
+    const auto state = [&] { return region.pages[page].state; };
     while (page != 0 && state() == PageState::inner) {
       --page;
     }
@@ -459,8 +456,7 @@ bool start() {
 
 void start_reports() {
 #if BLOCKYARD_CHECKED
-  std::uint64_t with_stacks = 1;
-  if (!base::read_number("BLOCKYARD_HEAP_STACKS", 0, 1, &with_stacks) || with_stacks != 0) {
+  if (base::read_number("BLOCKYARD_HEAP_STACKS", 0, 1) != 0) {
     checks::start_stacks();
     checks::start_stack_table();
   }

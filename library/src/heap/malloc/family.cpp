@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bits.hpp"
+#include "base/kept_errno.hpp"
 #include "base/pages.hpp"
 #include "blockyard/heap.h"
 
@@ -48,9 +50,8 @@ BY_EXPORT int posix_memalign(void** place, size_t alignment, size_t size) {
   if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) {
     return EINVAL;
   }
-  const int saved = errno;
+  const blockyard::base::KeptErrno kept;
   void* const block = by_aligned_alloc(alignment, size);
-  errno = saved;
   if (block == nullptr) {
     return ENOMEM;
   }
@@ -61,13 +62,13 @@ BY_EXPORT int posix_memalign(void** place, size_t alignment, size_t size) {
 BY_EXPORT void* valloc(size_t size) { return by_aligned_alloc(blockyard::base::page_size(), size); }
 
 BY_EXPORT void* pvalloc(size_t size) {
-  std::size_t rounded = 0;
-  if (__builtin_add_overflow(size, blockyard::base::page_size() - 1, &rounded)) {
+  const std::size_t page = blockyard::base::page_size();
+  const std::size_t rounded = blockyard::base::align_up(size == 0 ? page : size, page);
+  if (rounded == 0) {
     errno = ENOMEM;
     return nullptr;
   }
-  rounded &= ~(blockyard::base::page_size() - 1);
-  return by_aligned_alloc(blockyard::base::page_size(), rounded == 0 ? blockyard::base::page_size() : rounded);
+  return by_aligned_alloc(page, rounded);
 }
 
 BY_EXPORT void cfree(void* block) { by_free(block); }

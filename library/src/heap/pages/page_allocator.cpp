@@ -1,5 +1,6 @@
 #include "heap/pages/page_allocator.hpp"
 
+#include "base/bits.hpp"
 #include "base/bound.hpp"
 #include "base/pages.hpp"
 #include "heap/pages/wakeup.hpp"
@@ -13,9 +14,8 @@ namespace {
 
 // The program is about to touch all of a long run: what its first huge page takes decides about the others.
 void touch_first_chunk(HugePages& huge_pages, const PageRun& run) {
-  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-  const std::uint32_t first = (run.first + chunk - 1) / chunk * chunk;
-  if (first + chunk <= run.first + run.length) {
+  const std::uint32_t first = base::align_up(run.first, pages_per_chunk);
+  if (first + pages_per_chunk <= run.first + run.length) {
     huge_pages.first_touch(first, false, [=] { touch_without_change(region.page_address(first)); });
   }
 }
@@ -44,7 +44,6 @@ template <class Attempt>
 void PageAllocator::between_rounds(Attempt attempt) {
   constexpr std::uint64_t wait_ns = 100'000;
   constexpr unsigned most_waits = 10'000;
-  constexpr std::uint32_t nobody_wakes = 0;
   for (unsigned waits = 0; waits < most_waits; ++waits) {
     if (!working.exchange(true, std::memory_order_acquire)) {
       bool ended = attempt(false);  // the background thread may have had it
@@ -58,7 +57,7 @@ void PageAllocator::between_rounds(Attempt attempt) {
         return;
       }
     }
-    base::sleep_while(&nobody_wakes, nobody_wakes, wait_ns);
+    base::sleep_for(wait_ns);
   }
 }
 
@@ -159,7 +158,7 @@ std::uint32_t PageAllocator::take_pages(std::size_t size, std::size_t alignment,
   if (size > region.most_bytes || alignment > region.alignment) {
     return 0;
   }
-  const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);
+  const std::uint32_t length = pages_of(size);
   const auto aligned = static_cast<std::uint32_t>(std::max<std::size_t>(alignment >> page_shift, 1));
   const bool large = size > medium_limit;
   const PageRun run = take(length, aligned, large ? Prefer::dirty : Prefer::ready, PageState::used_block);

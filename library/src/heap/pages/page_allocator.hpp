@@ -113,7 +113,7 @@ class PageAllocator {
   /// Prefetches what take_pages reads first.
   void prefetch(std::size_t size) {
     if (size <= medium_limit) {
-      pages.prefetch_lists(static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift));
+      pages.prefetch_lists(pages_of(size));
       reserve_target.prefetch();
     }
   }

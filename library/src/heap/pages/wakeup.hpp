@@ -41,7 +41,7 @@ class Wakeup {
     }
   }
 
-  /// The thread itself. By the futex that locks need: a program in a sandbox may allow itself no call that only sleeps.
+  /// The thread itself.
   void pause_for(std::uint64_t ns, bool wakeable) {
     const std::uint32_t value = wakeable ? 1 : 0;
     asleep_.store(value, std::memory_order_seq_cst);
@@ -55,8 +55,8 @@ class Wakeup {
   void forget_sleep() { asleep_.store(0, std::memory_order_relaxed); }
 
  private:
-  Atomic<BackgroundPhase> phase_{BackgroundPhase::forbidden};
-  Atomic<std::uint32_t> asleep_{0};  // 1 while it sleeps longer than a short pause, and may be woken
+  base::Atomic<BackgroundPhase> phase_{BackgroundPhase::forbidden};
+  base::Atomic<std::uint32_t> asleep_{0};  // 1 while it sleeps longer than a short pause, and may be woken
 };
 
 inline constinit Wakeup background;

@@ -14,7 +14,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -24,8 +23,6 @@
 #include "heap/slab_tables.hpp"
 
 namespace blockyard::heap {
-
-using base::StandardAtomics;
 
 /// Full magazines of one size class, which threads hand to one another, the oldest first.
 ///
@@ -196,7 +193,7 @@ class Depot {
   template <class Fill>
   bool give(unsigned size_class, std::uint16_t tick, Fill&& fill) {
     Givers& givers = ends_[size_class].givers;
-    return is_missed(givers, tick) && Ring::give(givers.given, shift(size_class), TurnsToWrite{*this, size_class},
+    return is_missed(givers, tick) && Ring::give(givers.given, shift(size_class), Turns<true>{*this, size_class},
                                                  [&](std::uint64_t slot) { fill(magazine(size_class, slot)); });
   }
 
@@ -210,8 +207,8 @@ class Depot {
       ends_[size_class].givers.missed_at.store(now, std::memory_order_relaxed);
     }
     // Who finds none does not ask for the lines of the blocks.
-    return Ring::has_full(takers.taken, shift(size_class), Turns{*this, size_class}) &&
-           Ring::take(takers.taken, shift(size_class), TurnsToWrite{*this, size_class},
+    return Ring::has_full(takers.taken, shift(size_class), Turns<false>{*this, size_class}) &&
+           Ring::take(takers.taken, shift(size_class), Turns<true>{*this, size_class},
                       [&](std::uint64_t slot) { use(std::as_const(magazine(size_class, slot))); });
   }
 
@@ -235,7 +232,7 @@ class Depot {
   /// Whether give() would find an empty one at the moment.
   bool has_room(unsigned size_class, std::uint16_t tick) {
     const Givers& givers = ends_[size_class].givers;
-    return is_missed(givers, tick) && Ring::has_room(givers.given, shift(size_class), Turns{*this, size_class});
+    return is_missed(givers, tick) && Ring::has_room(givers.given, shift(size_class), Turns<false>{*this, size_class});
   }
 
   /// Calls free(void*) for the blocks of classes that no thread misses any more (`all`: of all), of at most `most`
@@ -253,8 +250,8 @@ class Depot {
           free(magazine(size_class, slot).blocks[each]);
         }
       };
-      while (drained < most &&
-             Ring::take(ends_[size_class].takers.taken, shift(size_class), Turns{*this, size_class}, free_blocks)) {
+      while (drained < most && Ring::take(ends_[size_class].takers.taken, shift(size_class),
+                                          Turns<false>{*this, size_class}, free_blocks)) {
         magazines.turn();
         ++drained;
       }
@@ -267,7 +264,7 @@ class Depot {
     for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
       Ends& ends = ends_[size_class];
       if (ends.givers.given.load(std::memory_order_relaxed) != 0) {
-        Ring::mend(ends.givers.given, ends.takers.taken, shift(size_class), Turns{*this, size_class},
+        Ring::mend(ends.givers.given, ends.takers.taken, shift(size_class), Turns<false>{*this, size_class},
                    [&](std::uint64_t from, std::uint64_t to) {
                      magazine(size_class, to).blocks = magazine(size_class, from).blocks;
                    });
@@ -281,7 +278,7 @@ class Depot {
   void for_each(Visit&& visit) {
     for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
       const Ends& ends = ends_[size_class];
-      Ring::for_each_full(ends.givers.given, ends.takers.taken, shift(size_class), Turns{*this, size_class},
+      Ring::for_each_full(ends.givers.given, ends.takers.taken, shift(size_class), Turns<false>{*this, size_class},
                           [&](std::uint64_t slot) {
                             for (std::uint32_t each = 0; each < magazine_blocks(size_class); ++each) {
                               visit(magazine(size_class, slot).blocks[each], size_class);
@@ -293,19 +290,17 @@ class Depot {
  private:
   using Ring = MagazineRing<>;
 
+  // `with_blocks`: who reads a turn goes on to the blocks, behind an atomic operation that holds back what was not
+  // prefetched before.
+  template <bool with_blocks>
   struct Turns {
-    Depot& depot;
-    unsigned size_class;
-    Atomic<std::uint64_t>& operator()(std::uint64_t slot) const { return depot.magazine(size_class, slot).turn; }
-  };
-  // Who reads a turn goes on to the blocks, behind an atomic operation that holds back what was not prefetched before.
-  struct TurnsToWrite {
     Depot& depot;
     unsigned size_class;
     Atomic<std::uint64_t>& operator()(std::uint64_t slot) const {
       Magazine& magazine = depot.magazine(size_class, slot);
       void* const* const end = magazine.blocks.data() + magazine_blocks(size_class);
-      for (auto line = reinterpret_cast<void* const*>(&magazine); line < end; line += 64 / sizeof(void*)) {
+      for (auto line = reinterpret_cast<void* const*>(&magazine); with_blocks && line < end;
+           line += 64 / sizeof(void*)) {
         prefetch_to_write(line);
       }
       return magazine.turn;
