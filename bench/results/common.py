@@ -12,8 +12,8 @@ from typing import Any
 from blockyard.analysis import noise
 from blockyard.analysis.latency import View
 from blockyard.analysis.noise import Verdict
-from blockyard.durations import duration
 from blockyard.errors import UserError
+from blockyard.units import duration
 
 OURS, NULL = "blockyard", "null"
 DEFAULTS, PREFAULTED = "defaults", "prefaulted"

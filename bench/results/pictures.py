@@ -8,8 +8,8 @@ from common import DEFAULTS, OURS, PREFAULTED, Allocator, Campaign, Journal
 from PIL import Image
 
 from blockyard.analysis.latency import View
-from blockyard.durations import duration
 from blockyard.report import style
+from blockyard.units import duration
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "worst")
 _COLUMNS = 3

@@ -6,7 +6,7 @@ import pytest
 
 from blockyard.campaign.estimate import Estimate
 from blockyard.campaign.schedule import Run, schedule
-from blockyard.durations import clock_text
+from blockyard.units import clock_text
 
 JOURNALS = [
     SimpleNamespace(name="j", duration_s=8.0, measured_events=1_000_000),

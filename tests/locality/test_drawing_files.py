@@ -61,10 +61,14 @@ def test_a_folder_that_holds_something_else_is_refused(files: Path, tmp_path: Pa
     ("name", "content", "sentence"),
     [
         ("Temp_times.csv", "Operation,Ticks\nAllocate,1\n", "needs a row for Allocate and one for Deallocate"),
-        ("Temp_times.csv", "Operation,Ticks\nAllocate,fast\nDeallocate,1\n", "line 2: 'fast' is not 1 whole number"),
+        (
+            "Temp_times.csv",
+            "Operation,Ticks\nAllocate,fast\nDeallocate,1\n",
+            "can't be read: could not convert string 'fast'",
+        ),
         ("Temp_times.csv", "", "does not begin with Operation,Ticks"),
         ("Temp_distances.csv", "Distance\n", "holds no distance"),
-        ("Temp_distances.csv", "Distance\n1,2\n", "line 2: '1,2' is not 1 whole number"),
+        ("Temp_distances.csv", "Distance\n1,2\n", "can't be read: .* requires 1 columns but 2 were found"),
         ("Temp_buckets.csv", "Distance,Count\n0,999\n", "does not count the distances in Temp_distances.csv"),
         ("Temp_buckets.csv", None, "can't be read: No such file"),
     ],

@@ -16,8 +16,8 @@ from pathlib import Path
 from recorded import command, environment
 
 from blockyard import native
-from blockyard.counted import counted
 from blockyard.errors import UserError
+from blockyard.units import counted
 
 _PATIENCE_S = 300
 _JAVA = """

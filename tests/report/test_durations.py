@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from blockyard.durations import duration, length, moment, span
+from blockyard.units import duration, length, moment, span
 
 WORDS = Path(__file__).parents[2] / "lab/python/blockyard/report/page/static/words.js"
 TOLD = [
@@ -27,7 +27,7 @@ TOLD = [
 
 
 def test_a_range_says_its_unit_once_where_its_ends_share_it() -> None:
-    assert [span(1.37e6, 20.6e6), span(842e3, 1.37e6), span(5, 5)] == [
+    assert [span(duration(low), duration(high)) for low, high in ((1.37e6, 20.6e6), (842e3, 1.37e6), (5, 5))] == [
         "1.37 to 20.6 ms",
         "842 us to 1.37 ms",
         "5.00 ns",

@@ -13,7 +13,7 @@ from stacked import Journal
 from the_command import blockyard, refusal, success
 
 from blockyard import native
-from blockyard.sizes import size
+from blockyard.units import size
 
 
 def sites(path: Path, *arguments: object) -> dict:

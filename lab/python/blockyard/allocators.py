@@ -26,8 +26,9 @@ import msgspec
 
 from blockyard import native
 from blockyard.errors import UserError
-from blockyard.variants import PREFAULTED
 
+DEFAULTS, PREFAULTED = "defaults", "prefaulted"
+"""The variants in which an allocator is replayed."""
 PROBE = "blockyard-probe"
 FOREIGN_ADAPTER = "blockyard-adapter-foreign.so"
 # Adapters read these two: the library to drive, and its version where the library can't tell.

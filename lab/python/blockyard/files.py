@@ -1,6 +1,7 @@
 """Writing files whole or not at all; and those that a verb exports, of which one may be standard output."""
 
 import csv
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -54,6 +55,14 @@ def whole_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]
 
     whole(path, fill)
     return path
+
+
+def sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {error.strerror or error}") from None
 
 
 STANDARD_OUTPUT = "-"

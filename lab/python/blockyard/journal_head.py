@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from blockyard.counted import counted
+from blockyard.units import counted
 
 _MAGIC, _END = b"\x89BYJ\r\n\x1a\n", b"BYJ-END\n"
 _SECTION_HEAD = 24

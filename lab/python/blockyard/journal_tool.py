@@ -8,9 +8,8 @@ import click
 import msgspec
 
 from blockyard import native, terminal
-from blockyard.counted import counted
 from blockyard.errors import UserError
-from blockyard.sizes import size
+from blockyard.units import counted, size
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _TOOL = "blockyard-journal"

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -248,31 +247,12 @@ def _name_stacks(outcome: Outcome, folder: Path) -> list[str]:
     listed = folder / "journals"
     listed.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in journals))
     try:
-        with _telling() as tell:
+        with terminal.reading_bar() as tell:
             text = native.call("blockyard-names", ["--list", listed], on_progress=tell)
             failures = native.decoded("blockyard-names", text, list[str])
     except UserError as error:
         failures = [str(error)]
     return [f"call stacks are without names: {failure}" for failure in failures]
-
-
-@contextlib.contextmanager
-def _telling() -> Iterator[Callable[[float, str], None]]:
-    """Says how far naming is: with a bar on a terminal, else with a line every few seconds."""
-    if sys.stderr.isatty():
-        with terminal.reading_bar() as tell:
-            yield tell
-        return
-    pause = 3.0
-    last = time.monotonic()
-
-    def tell_lines(fraction: float, _text: str) -> None:
-        nonlocal last
-        if time.monotonic() >= last + pause:
-            last = time.monotonic()
-            say(f"naming functions: {fraction:.0%}")
-
-    yield tell_lines
 
 
 def find_program(name: str) -> Path:

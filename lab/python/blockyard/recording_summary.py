@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from blockyard import preload
-from blockyard.counted import counted
-from blockyard.durations import duration
 from blockyard.recording import OTHERWISE, RECORDER, Image, Journal, Outcome
+from blockyard.units import counted, duration
 
 # Up to this many journals are described one by one; of more, the largest have a line each.
 _MOST_DESCRIBED = 3

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from blockyard import journal_tool, native
-from blockyard.counted import listed
+from blockyard.units import listed
 
 BY = ("function", "line", "module", "tag", "stack")
 _GENERATED = "[generated code]"

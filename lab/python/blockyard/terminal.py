@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,15 @@ def show(*texts: "Text | str") -> None:
     Console(highlight=False).print(*texts, sep="\n", soft_wrap=True, markup=False)
 
 
+Progress = Callable[[float, str], None]
+"""Called with how far something is, 0 to 1, and what it is doing."""
+
 _QUIET_S = 20.0
 """Where there is no terminal, a line so often: a log shows that work goes on, and stays short."""
 
 
 @contextmanager
-def reading_bar() -> Iterator[Callable[[float, str], None]]:
+def reading_bar() -> Iterator[Progress]:
     """A progress bar without a refresh thread: workers are forked while it is up. Lines where there is no terminal."""
     if not sys.stderr.isatty():
         said = time.monotonic()
@@ -37,7 +40,8 @@ def reading_bar() -> Iterator[Callable[[float, str], None]]:
             nonlocal said
             if time.monotonic() - said >= _QUIET_S:
                 said = time.monotonic()
-                print(f"blockyard: {text}, {100 * fraction:.0f} %", file=sys.stderr, flush=True)
+                with suppress(OSError):  # whoever read it may be gone; the work goes on
+                    print(f"blockyard: {text}, {100 * fraction:.0f} %", file=sys.stderr, flush=True)
 
         yield tell
         return

@@ -4,7 +4,7 @@ The replays lie in a campaign's folder in which each variant is a journal of its
 them. Repeats are interleaved: plain, each group, all; then in reverse. A folder that was interrupted is gone on with.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,8 @@ from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import NULL, Run
 from blockyard.campaign.settings import Stretch
 from blockyard.errors import UserError
-from blockyard.files import whole_text
+from blockyard.files import sha256, whole_text
+from blockyard.terminal import Progress
 
 PLAIN = "plain"
 TOGETHER = "together"
@@ -36,9 +37,6 @@ TOUCH = "all"
 """What using the memory costs counts too, not the call alone."""
 _PAGE = 4096.0
 _FIGURES = ("p50_ns", "p99_ns", "worst_ns", "total_ns", "slow_calls", "peak_bytes")
-
-Progress = Callable[[float, str], None]
-
 
 ASSUMED = "glibc"
 REPEATS = 5
@@ -209,7 +207,7 @@ def _prepare(
     progress: Progress,
 ) -> Campaign:
     """Plans every variant, unless the folder holds the measurement already."""
-    digests = prepare.sha256(stretch.path), prepare.sha256(routes)
+    digests = sha256(stretch.path), sha256(routes)
     if folder.has_campaign:
         campaign = document.read(folder.path)
         there = [(one.name, one.path, *one.stretch, one.groups, one.routes_sha256) for one in campaign.journals]

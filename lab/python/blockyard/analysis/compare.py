@@ -13,7 +13,8 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import TOTAL, WITH_INTERVAL, Operation, Percentile, Sum, View
 from blockyard.analysis.noise import LEAST_REPEATS, UNMOVED, Movement, Verdict
 from blockyard.analysis.pairing import Pair, Pairing, Twins
-from blockyard.durations import Nanoseconds
+from blockyard.terminal import Progress
+from blockyard.units import Nanoseconds
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 
@@ -107,7 +108,6 @@ class Measurements:
 LEAST_OTHERS = 2
 """From one other allocator nobody can tell whether the machine moved or that one did."""
 
-Progress = Callable[[float, str], None]
 Wanted = Callable[[Operation | Sum, Percentile], bool]
 
 

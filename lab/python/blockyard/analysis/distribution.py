@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockyard.analysis.latency import Percentile
-from blockyard.durations import Nanoseconds
+from blockyard.units import Nanoseconds
 
 SATURATED = 4294967295
 """Ticks of a call that took at least that long: the sample's field could hold no more."""

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from blockyard.analysis.sections import AllocatorRuns, Run, Section
-from blockyard.counted import listed
-from blockyard.durations import duration
+from blockyard.units import duration, listed
 
 LATE_NS = 1_000_000
 """A run is marked when one event in a hundred started later than this against the journal's clock. A millisecond is

@@ -13,8 +13,8 @@ from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.frames import AudioVerdict, FrameSeries, Tails, Verdict
 from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View, paid
 from blockyard.analysis.sections import AllocatorRuns
-from blockyard.durations import Nanoseconds
 from blockyard.errors import UserError
+from blockyard.units import Nanoseconds
 
 _METRICS = {
     (Operation.MALLOC, Part.CALL): (passes.MALLOC_CALL, passes.REALLOC_CALL),

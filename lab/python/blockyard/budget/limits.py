@@ -11,7 +11,7 @@ from typing import Any
 
 from blockyard.campaign.run_options import parse_size
 from blockyard.errors import UserError
-from blockyard.sizes import size
+from blockyard.units import size
 
 FRAME, SECOND, RUN = PERIODS = ("frame", "second", "run")
 LIVE, OUTLIVING = "live-bytes", "outliving-blocks"

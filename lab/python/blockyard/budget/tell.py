@@ -9,9 +9,8 @@ import msgspec
 from blockyard import junit
 from blockyard.budget.judge import Judged, Judgement, Site, Verdict
 from blockyard.budget.limits import RUN
-from blockyard.counted import counted, listed
 from blockyard.sites_tool import Function
-from blockyard.sizes import size
+from blockyard.units import counted, listed, size
 
 _MOST_CALLS = 24
 _FACTS = ("judged", "worst", "periods_over", "events_over", "first", "sites")

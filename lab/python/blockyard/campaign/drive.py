@@ -20,8 +20,8 @@ from blockyard.campaign.progress import Display
 from blockyard.campaign.schedule import NULL, Run, share
 from blockyard.campaign.settings import Settings, Stretch
 from blockyard.errors import UserError
-from blockyard.files import whole_text
-from blockyard.sizes import size
+from blockyard.files import sha256, whole_text
+from blockyard.units import size
 
 
 @dataclass
@@ -166,7 +166,7 @@ def resume(
                     f"{choice.name} was {entry.version} in the campaign in {output} and is now "
                     f"{choice.version}; measure again in another folder"
                 )
-            if entry.file and prepare.sha256(Path(entry.file)) != entry.sha256:
+            if entry.file and sha256(Path(entry.file)) != entry.sha256:
                 raise UserError(
                     f"{entry.file} has changed since the campaign in {output} began; measure again in another folder"
                 )
@@ -192,7 +192,7 @@ def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) 
         show.planning(stretch.name, fraction, text)
 
     progress(0.0, "")
-    digest = prepare.sha256(stretch.path)
+    digest = sha256(stretch.path)
     facts = prepare.plan(stretch, wanted.options.threads, folder, progress)
     for note in facts.notes:
         show.note(f"{stretch.name}: {note}")
@@ -212,7 +212,7 @@ def _allocator(choice: Choice) -> Allocator:
         needs_pool=choice.needs_pool,
         environment=choice.environment,
         file=library and str(library),
-        sha256=library and prepare.sha256(library),
+        sha256=library and sha256(library),
     )
 
 
@@ -249,7 +249,7 @@ def _refuse_unpaced(campaign: Campaign) -> None:
 
 
 def _refuse_another(campaign: Campaign, wanted: Settings, shard: tuple[int, int] | None, output: Path) -> None:
-    hashes = {journal.name: prepare.sha256(journal.path) for journal in wanted.journals}
+    hashes = {journal.name: sha256(journal.path) for journal in wanted.journals}
     names = [choice.name for choice in _resolve(wanted.allocators)]
     found = document.requested_differences(campaign, wanted, hashes, names)
     asked = f"{shard[0]}/{shard[1]}" if shard else None
@@ -365,7 +365,7 @@ def _plan_again(campaign: Campaign, journal: Journal, folder: Folder, show: Disp
     stretch = Stretch(journal.name, Path(journal.path), journal.from_s, journal.to_s)
     if not stretch.path.is_file():
         raise UserError(f"the journal {stretch.path} of this campaign is gone; put it back to go on")
-    if prepare.sha256(stretch.path) != journal.sha256:
+    if sha256(stretch.path) != journal.sha256:
         raise UserError(
             f"the journal {stretch.path} has changed since this campaign began; put the old one back, or "
             "measure again in another folder"

@@ -1,7 +1,6 @@
 """Before the first run: the journals' fingerprints and their plans."""
 
 import errno
-import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,14 +19,6 @@ SITES = "sites.bys"
 # Bytes of a run's folder: a row of samples.npy, and what run.json and memory.npy take.
 SAMPLE_BYTES = 36
 _RUN_BYTES = 1 << 20
-
-
-def sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"the journal {path} can't be read: {error.strerror}") from None
 
 
 def plan(

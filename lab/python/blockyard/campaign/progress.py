@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from blockyard.campaign.schedule import Run
-from blockyard.durations import clock_text
+from blockyard.units import clock_text
 
 _BAR_WIDTH = 24
 

@@ -16,8 +16,8 @@ from blockyard.campaign import facts
 from blockyard.campaign.facts import RunFacts
 from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import Run
-from blockyard.durations import duration
 from blockyard.errors import UserError
+from blockyard.units import duration
 
 # The only variables that a run inherits; anything else could tune an allocator behind the campaign's back.
 _INHERITED = ("PATH", "HOME", "TMPDIR")

@@ -10,7 +10,7 @@ import click
 from blockyard import journal_tool, options
 from blockyard.advise import tool
 from blockyard.advise.document import Request
-from blockyard.campaign.prepare import sha256
+from blockyard.files import sha256
 from blockyard.report import advice, blocks
 
 _EPILOG = """\b

@@ -11,8 +11,8 @@ import click
 
 from blockyard import files, options, recording
 from blockyard.budget import judge, limits, tell
-from blockyard.counted import listed
 from blockyard.errors import UserError
+from blockyard.units import listed
 
 EXCEEDED = 3
 """The exit code of a limit that was exceeded or could not be judged, as `compare` has it."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from blockyard import journal_tool, options
-from blockyard.counted import counted
+from blockyard.units import counted
 
 
 @click.command(short_help="Verify a journal from end to end.", epilog="Example: blockyard check game.byj")

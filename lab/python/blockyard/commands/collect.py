@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from blockyard import options, terminal
-from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.options import OutputFolder
+from blockyard.units import counted
 
 
 @click.command(

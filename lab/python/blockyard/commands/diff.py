@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from blockyard import files, journal_tool, junit, options, recording_diff, sites_tool
-from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.recording_diff import Difference, Outcome, share
 from blockyard.report import blocks
 from blockyard.report.blocks import Block, Paragraph
 from blockyard.report.table import Column, Name, Row, Table, Unit, words
+from blockyard.units import counted
 
 GATE_FAILED = 3
 _LITTLE = 0.001

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from blockyard import journal_tool, native, options, sites_tool, sizes
+from blockyard import journal_tool, native, options, sites_tool, units
 from blockyard.errors import UserError
 
 _ENDINGS = {
@@ -57,4 +57,4 @@ def command(journal: Path, output: Path, form: str | None, **given: Any) -> None
         raise UserError(f"what form {output} shall have can't be told from its name; end it in .pb.gz, or pass --as")
     given |= {"-o": output, "--as": form}
     sites_tool.call(["export", journal, *native.arguments(given)])
-    click.echo(f"{output}: {sizes.size(output.stat().st_size)}")
+    click.echo(f"{output}: {units.size(output.stat().st_size)}")

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from blockyard import journal_tool, native, options
-from blockyard.counted import counted
+from blockyard.units import counted
 
 _EPILOG = """\b
 Example: blockyard names game.byj --debug-dir build/symbols"""

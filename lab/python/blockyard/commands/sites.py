@@ -10,15 +10,13 @@ from typing import Any
 import click
 
 from blockyard import journal_tool, options, sites_tool
-from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.function_names import shortened
 from blockyard.report import blocks
 from blockyard.report.blocks import WIDTH, Block, Paragraph
 from blockyard.report.table import Column, Name, Row, Table, Unit
-from blockyard.report.units import rate, share
 from blockyard.sites_tool import Listing, Site, is_nameless, name, without_symbols
-from blockyard.sizes import size
+from blockyard.units import counted, rate, share, size
 
 _FRAMES_SHOWN = 12
 _INCOMPLETE_MENTIONED = 0.05

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import click
+import msgspec
 
 from blockyard import options, terminal
 from blockyard.campaign import cluster
@@ -36,17 +37,7 @@ def command(folder: Path, wait: bool, as_json: bool) -> None:
     if as_json:
         from blockyard import journal_tool
 
-        journal_tool.print_json(
-            {
-                "whole": found.whole,
-                "queued": found.queued,
-                "runs": found.runs,
-                "of": found.of,
-                "shards": dict(found.shards),
-                "trouble": {str(number): words for number, words in found.trouble.items()},
-                "failed": found.failed,
-            }
-        )
+        journal_tool.print_json(msgspec.to_builtins(found))
     else:
         _say(folder, found)
     if not found.whole and not found.queued:

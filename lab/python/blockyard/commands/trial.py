@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from blockyard import files, options, terminal
-from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.options import Finite, Seconds
 from blockyard.terminal import terminate_like_interrupt
+from blockyard.units import counted
 
 _EPILOG = """\b
 Examples:

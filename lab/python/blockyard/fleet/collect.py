@@ -6,8 +6,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from blockyard.campaign.prepare import sha256
 from blockyard.errors import UserError
+from blockyard.files import sha256
 from blockyard.fleet import dataset, read_journal
 from blockyard.fleet.dataset import Place
 from blockyard.fleet.read_journal import Tables

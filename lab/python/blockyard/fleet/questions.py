@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockyard.report.table import Column, Name, Row, Table, Unit
-from blockyard.report.units import rate, share, size
+from blockyard.units import rate, share, size
 
 Record = dict[str, Any]
 

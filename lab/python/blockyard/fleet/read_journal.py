@@ -1,5 +1,7 @@
 """One journal as rows of the fleet's tables, out of what the native programs say of it."""
 
+from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,28 @@ import pyarrow as pa
 
 from blockyard import journal_tool, native, sites_tool
 
+_FACTS: dict[str, tuple[pa.DataType, Callable[[journal_tool.Facts], Any]]] = {
+    "program": (pa.string(), attrgetter("program")),
+    "hardware": (pa.string(), attrgetter("machine")),
+    "started_at": (pa.string(), attrgetter("started_at")),
+    "paced": (pa.bool_(), attrgetter("paced")),
+    "duration_s": (pa.float64(), lambda facts: facts.duration_ns / 1e9 if facts.paced else None),
+    "events": (pa.int64(), attrgetter("events")),
+    "allocations": (pa.int64(), attrgetter("allocations")),
+    "frees": (pa.int64(), attrgetter("frees")),
+    "remote_frees": (pa.int64(), attrgetter("remote_frees")),
+    "bytes": (pa.int64(), attrgetter("total_bytes")),
+    "peak_bytes": (pa.int64(), attrgetter("max_live_bytes")),
+    "peak_blocks": (pa.int64(), attrgetter("max_live_blocks")),
+    "end_bytes": (pa.int64(), attrgetter("live_at_end.bytes")),
+    "end_blocks": (pa.int64(), attrgetter("live_at_end.blocks")),
+    "cut_at_end": (pa.bool_(), attrgetter("cut_at_end")),
+    "has_stacks": (pa.bool_(), lambda facts: facts.stacks.events > 0),
+    "frames": (pa.int64(), lambda facts: facts.frames.count if facts.frames.marked else 0),
+    "notes": (pa.string(), lambda facts: "; ".join(facts.notes)),
+}
+"""Of a journal, what each column takes of it."""
+
 SCHEMAS = {
     "journals": pa.schema(
         {
@@ -16,24 +40,7 @@ SCHEMAS = {
             "path": pa.string(),
             "file_bytes": pa.int64(),
             "modified_ns": pa.int64(),
-            "program": pa.string(),
-            "hardware": pa.string(),
-            "started_at": pa.string(),
-            "paced": pa.bool_(),
-            "duration_s": pa.float64(),
-            "events": pa.int64(),
-            "allocations": pa.int64(),
-            "frees": pa.int64(),
-            "remote_frees": pa.int64(),
-            "bytes": pa.int64(),
-            "peak_bytes": pa.int64(),
-            "peak_blocks": pa.int64(),
-            "end_bytes": pa.int64(),
-            "end_blocks": pa.int64(),
-            "cut_at_end": pa.bool_(),
-            "has_stacks": pa.bool_(),
-            "frames": pa.int64(),
-            "notes": pa.string(),
+            **{name: kind for name, (kind, _) in _FACTS.items()},
         }
     ),
     "sites": pa.schema(
@@ -97,24 +104,7 @@ def read(path: Path, digest: str) -> Tables:
         "path": str(path.absolute()),
         "file_bytes": status.st_size,
         "modified_ns": status.st_mtime_ns,
-        "program": facts.program,
-        "hardware": facts.machine,
-        "started_at": facts.started_at,
-        "paced": facts.paced,
-        "duration_s": facts.duration_ns / 1e9 if facts.paced else None,
-        "events": facts.events,
-        "allocations": facts.allocations,
-        "frees": facts.frees,
-        "remote_frees": facts.remote_frees,
-        "bytes": facts.total_bytes,
-        "peak_bytes": facts.max_live_bytes,
-        "peak_blocks": facts.max_live_blocks,
-        "end_bytes": facts.live_at_end.bytes,
-        "end_blocks": facts.live_at_end.blocks,
-        "cut_at_end": facts.cut_at_end,
-        "has_stacks": facts.stacks.events > 0,
-        "frames": facts.frames.count if facts.frames.marked else 0,
-        "notes": "; ".join(facts.notes),
+        **{name: take(facts) for name, (_, take) in _FACTS.items()},
     }
     sites = [msgspec.structs.asdict(site) | {"function": site.function or ""} for site in found.listing.sites]
     sizes = [

@@ -1,7 +1,8 @@
 """The view of a program that runs: figures, a strip of frames and lists of sites, in a terminal or a browser."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import ClassVar, NamedTuple, Protocol
 
 from rich.text import Text
@@ -13,16 +14,14 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
-from blockyard.counted import counted
-from blockyard.durations import duration, moment, three_digits
-from blockyard.live.bars import bars
 from blockyard.live.follower import Frame, Line, Mark, Site, Stacks, decode
-from blockyard.sizes import size
+from blockyard.units import counted, duration, moment, rate, size
 
 _KEPT_FRAMES = 1024  # as many as the follower can say the sites of
 _FRAME_ROWS = 3
 _ALLOCATION_ROWS = 2
 _FIGURE_WIDTH = 11
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
 LISTS = {
     "second": "Last second",
     "frame": "Frame",
@@ -337,7 +336,7 @@ class LiveApp(App[None]):
             case "second":
                 sites = line.sites
                 rows = [
-                    [_rate(one.allocations / second), size(one.bytes / second), size(one.live.bytes)] for one in sites
+                    [rate(one.allocations / second), size(one.bytes / second), size(one.live.bytes)] for one in sites
                 ]
                 return _of_sites("site", ["allocs/s", "bytes/s", "holds"], rows, sites)
             case "frame":
@@ -359,16 +358,16 @@ class LiveApp(App[None]):
                 rows = [
                     [
                         one.name or f"thread {one.id}",
-                        _rate(one.allocations / second),
+                        rate(one.allocations / second),
                         size(one.bytes / second),
-                        _rate(one.frees / second),
+                        rate(one.frees / second),
                     ]
                     for one in sorted(line.threads, key=lambda one: -one.allocations)
                 ]
                 return ["thread", "allocs/s", "bytes/s", "frees/s"], rows, []
             case _:
                 rows = [
-                    [one.name, _rate(one.allocations / second), size(one.bytes / second), size(one.live.bytes)]
+                    [one.name, rate(one.allocations / second), size(one.bytes / second), size(one.live.bytes)]
                     for one in sorted(line.tags, key=lambda one: -one.live.bytes)
                 ]
                 return ["tag", "allocs/s", "bytes/s", "holds"], rows, []
@@ -403,7 +402,7 @@ def _memory(line: Line) -> str:
 
 def _counts(line: Line) -> Text:
     second = line.window_ns / 1e9 or 1.0
-    text = Text(f"{_rate(line.last.allocations / second)} allocations/s, {size(line.last.bytes / second)}/s")
+    text = Text(f"{rate(line.last.allocations / second)} allocations/s, {size(line.last.bytes / second)}/s")
     frames = line.frames
     if frames.marked:
         text.append(f";  {counted(frames.count, 'frame')}, ")
@@ -411,5 +410,18 @@ def _counts(line: Line) -> Text:
     return text
 
 
-def _rate(per_second: float) -> str:
-    return "0" if not per_second else f"{per_second:,.0f}" if per_second >= 100 else three_digits(per_second)
+def _cell(value: int, most: int, rows: int, row: int) -> str:
+    eighths = min(round(value / most * rows * 8), rows * 8) if most else 0
+    return _EIGHTHS[max(0, min(max(eighths, int(value > 0)) - row * 8, 8))]
+
+
+def bars(values: Sequence[int], most: int, rows: int, styles: Sequence[str]) -> list[Text]:
+    """Rows from the top down, as wide as there are values; whoever reaches `most` fills a column. What is there at all
+    can be seen."""
+    lines = []
+    for row in reversed(range(rows)):
+        line = Text(no_wrap=True)
+        for style, columns in groupby(zip(values, styles, strict=True), key=lambda column: column[1]):
+            line.append("".join(_cell(value, most, rows, row) for value, _ in columns), style)
+        lines.append(line)
+    return lines

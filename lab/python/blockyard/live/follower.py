@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from blockyard import native
+from blockyard import native, sites_tool
 from blockyard.errors import UserError
+from blockyard.journal_tool import Blocks
 from blockyard.live.recorder import Recorder
 
 
@@ -19,13 +20,6 @@ class Calls(msgspec.Struct, frozen=True):
     allocations: int
     bytes: int
     frees: int
-
-
-class Held(msgspec.Struct, frozen=True):
-    """Blocks that are alive, and their bytes as they were asked for."""
-
-    blocks: int
-    bytes: int
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -36,10 +30,10 @@ class Site(msgspec.Struct, frozen=True):
     module: str
     allocations: int
     bytes: int
-    live: Held
+    live: Blocks
     grown: int = 0  # bytes since `for_ns`
     for_ns: int = 0
-    left: Held = Held(0, 0)  # alive, and allocated since the mark
+    left: Blocks = Blocks(0, 0)  # alive, and allocated since the mark
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -68,8 +62,8 @@ class Frames(msgspec.Struct, frozen=True):
 
 class Mark(msgspec.Struct, frozen=True):
     at_ns: int
-    left: Held
-    older_freed: Held
+    left: Blocks
+    older_freed: Blocks
     sites: list[Site]
 
 
@@ -80,7 +74,7 @@ class Thread(Calls, frozen=True):
 
 class Tag(Calls, frozen=True):
     name: str
-    live: Held
+    live: Blocks
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -92,7 +86,7 @@ class Line(msgspec.Struct, frozen=True):
     events: int  # so far
     all: Calls
     last: Calls
-    live: Held
+    live: Blocks
     peak_bytes: int
     frames: Frames
     sites: list[Site]
@@ -105,20 +99,13 @@ class Line(msgspec.Struct, frozen=True):
     damage: str = ""
 
 
-class Function(msgspec.Struct, frozen=True):
-    function: str
-    file: str
-    line: int
-    module: str
-
-
 class Stack(msgspec.Struct, frozen=True):
     """`functions` begins with the innermost."""
 
     allocations: int
-    live: Held
-    left: Held
-    functions: list[Function]
+    live: Blocks
+    left: Blocks
+    functions: list[sites_tool.Function]
 
 
 class Stacks(msgspec.Struct, frozen=True):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,8 +24,7 @@ PICTURES = ("times", "distances", "buckets")
 def draw(folder: Path, results: Mapping[str, Sequence[Measured]], test: Test | str) -> list[Path]:
     """The test is what was measured here, or a phrase that says where the results are from."""
     drawers = zip(PICTURES, (_times, _distances, _buckets), strict=True)
-    with matplotlib.rc_context(style.FONT):
-        return [path for name, drawer in drawers for path in style.save(drawer(results, test), folder / name)]
+    return [path for name, drawer in drawers for path in style.save(drawer(results, test), folder / name)]
 
 
 def _caption(test: Test | str, repeats: int) -> str:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from msgspec import UNSET
 
+from blockyard import units
 from blockyard.advise import code
 from blockyard.advise.document import Advice, Change, Example, Gain, HeldThere, Measured, Place, Places, Validation
 from blockyard.analysis import noise
-from blockyard.counted import counted, first_listed, listed
-from blockyard.durations import moment, span
 from blockyard.function_names import shortened, spoken
-from blockyard.report import blocks, units
+from blockyard.report import blocks
 from blockyard.report.blocks import Block, Bullets, Code, Heading, Paragraph
 from blockyard.report.table import Cell, Column, Row, Table, Unit
 from blockyard.sites_tool import is_nameless, without_symbols
+from blockyard.units import counted, first_listed, listed, moment, span
 
 _IN_ANSWER = 3
 _DETAILS = 5
@@ -218,7 +218,7 @@ def _cells(gain: Gain) -> list[Cell]:
     worst = gain.worst_ns
     known = [figure and figure.value for figure in (gain.p50_ns, gain.p99_ns, gain.worst_ns)]
     rest = [figure.value for figure in (gain.total_ns, gain.slow_calls, gain.peak_bytes)]
-    return [*known, span(worst.low, worst.high) if worst else None, *rest]
+    return [*known, span(units.duration(worst.low), units.duration(worst.high)) if worst else None, *rest]
 
 
 def _gained(report: Advice, chosen: list[Change]) -> tuple[float, float, str]:

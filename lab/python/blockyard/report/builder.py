@@ -9,7 +9,7 @@ from typing import Any
 
 from blockyard.advise import tool
 from blockyard.advise.document import Advice
-from blockyard.allocators import of_library
+from blockyard.allocators import PREFAULTED, of_library
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections, standing
 from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.sections import Results, Section
@@ -30,11 +30,11 @@ from blockyard.report import (
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Picture, Warnings
 from blockyard.report.lineup import MeasuredSection, ranked
-from blockyard.report.options import Progress, ReportOptions, ReportResult
+from blockyard.report.options import ReportOptions, ReportResult
 from blockyard.report.page import writer as page
 from blockyard.report.table import Table
 from blockyard.report.verdict import Answer
-from blockyard.variants import PREFAULTED
+from blockyard.terminal import Progress
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from blockyard import units
 from blockyard.analysis import causes, syscalls
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import P999, Operation, View
 from blockyard.analysis.syscalls import Trace
-from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import limit_words
 from blockyard.report.lineup import Lineup, row

@@ -12,9 +12,9 @@ from blockyard.analysis.compare import OPERATIONS, Change, Claim, Comparison, Se
 from blockyard.analysis.gate import Outcome, losses, percent
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
 from blockyard.analysis.sections import Results
-from blockyard.counted import counted
 from blockyard.report.blocks import Block, Heading, Paragraph, Warnings
 from blockyard.report.table import Column, Row, Table, Unit
+from blockyard.units import counted
 
 FORMAT = 1
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 
+from blockyard import units
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.latency import SAMPLES_BEYOND
-from blockyard.report import style, units
+from blockyard.report import style
 from blockyard.report.style import FAINT, Look
 
 WIDTH = 1600
@@ -28,15 +28,14 @@ def place(share: float | np.ndarray) -> np.ndarray:
 
 def draw(sheet: style.Sheet, panels: Sequence[tuple[str, list[Line]]]) -> list[Path]:
     """One panel an operation, above each other, sharing the percentiles."""
-    with matplotlib.rc_context(style.FONT):
-        height = _BOTTOM + _TOP + len(panels) * _PANEL + (len(panels) - 1) * _GAP
-        page = style.figure(WIDTH, height)
-        for number, (name, lines) in enumerate(panels):
-            bottom = _BOTTOM + (len(panels) - 1 - number) * (_PANEL + _GAP)
-            axis = style.axes(page, _LEFT, bottom, WIDTH - _LEFT - _RIGHT, _PANEL)
-            _panel(axis, name, lines)
-        axis.set_xlabel("percentile of events (linear up to p90, then one step for each further nine)", labelpad=8)
-        return style.finish(page, sheet, (42, 70))
+    height = _BOTTOM + _TOP + len(panels) * _PANEL + (len(panels) - 1) * _GAP
+    page = style.figure(WIDTH, height)
+    for number, (name, lines) in enumerate(panels):
+        bottom = _BOTTOM + (len(panels) - 1 - number) * (_PANEL + _GAP)
+        axis = style.axes(page, _LEFT, bottom, WIDTH - _LEFT - _RIGHT, _PANEL)
+        _panel(axis, name, lines)
+    axis.set_xlabel("percentile of events (linear up to p90, then one step for each further nine)", labelpad=8)
+    return style.finish(page, sheet, (42, 70))
 
 
 def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:

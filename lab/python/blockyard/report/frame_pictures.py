@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 
+from blockyard import units
 from blockyard.analysis.latency import BY_TRUST, View
 from blockyard.analysis.phases import Phases
-from blockyard.report import style, units
+from blockyard.report import style
 from blockyard.report.style import FAINT, Look
 
 WIDTH = 1600
@@ -66,28 +66,27 @@ def draw(
     rows = -(-len(shown) // columns)
     width = (WIDTH - _LEFT - _RIGHT - (columns - 1) * _ACROSS) / columns
     low, high = _range(lines, rate_hz)
-    with matplotlib.rc_context(style.FONT):
-        height = _BOTTOM + _TOP + rows * _PANEL + (rows - 1) * _DOWN
-        page = style.figure(WIDTH, height)
-        for place, line in enumerate(shown):
-            row, column = divmod(place, columns)
-            bottom = height - _TOP - _PANEL - row * (_PANEL + _DOWN)
-            axis = style.axes(page, _LEFT + column * (width + _ACROSS), bottom, width, _PANEL)
-            style.latency_axis(axis, low, high, 0.0)
-            axis.set_xlim(0, max(float(starts_ns[-1]) / 1e9, 1e-6) if len(starts_ns) else 1)
-            axis.tick_params("x", length=0, pad=8)
-            if column > 0:
-                axis.set_yticklabels([])
-            if place + columns < len(shown):
-                axis.set_xticklabels([])
-            _phases(axis, phases)
-            _budgets(axis, rate_hz, labelled=column == 0)
-            for null in nulls if line not in nulls else ():
-                _line(axis, starts_ns, null.main, width, color=style.NULL_COLOUR, linewidth=0.9)
-            _allocator(axis, starts_ns, line, width)
-        middle = _LEFT + (WIDTH - _LEFT - _RIGHT) / 2
-        style.put(page, middle, _BOTTOM - 62, "time since the replay's clock started (s)", ha="center")
-        return style.finish(page, sheet, (42, 104))
+    height = _BOTTOM + _TOP + rows * _PANEL + (rows - 1) * _DOWN
+    page = style.figure(WIDTH, height)
+    for place, line in enumerate(shown):
+        row, column = divmod(place, columns)
+        bottom = height - _TOP - _PANEL - row * (_PANEL + _DOWN)
+        axis = style.axes(page, _LEFT + column * (width + _ACROSS), bottom, width, _PANEL)
+        style.latency_axis(axis, low, high, 0.0)
+        axis.set_xlim(0, max(float(starts_ns[-1]) / 1e9, 1e-6) if len(starts_ns) else 1)
+        axis.tick_params("x", length=0, pad=8)
+        if column > 0:
+            axis.set_yticklabels([])
+        if place + columns < len(shown):
+            axis.set_xticklabels([])
+        _phases(axis, phases)
+        _budgets(axis, rate_hz, labelled=column == 0)
+        for null in nulls if line not in nulls else ():
+            _line(axis, starts_ns, null.main, width, color=style.NULL_COLOUR, linewidth=0.9)
+        _allocator(axis, starts_ns, line, width)
+    middle = _LEFT + (WIDTH - _LEFT - _RIGHT) / 2
+    style.put(page, middle, _BOTTOM - 62, "time since the replay's clock started (s)", ha="center")
+    return style.finish(page, sheet, (42, 104))
 
 
 def worst_of_stretches(starts_ns: np.ndarray, values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from blockyard import units
 from blockyard.analysis import causes, frames, worst_frames
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
@@ -12,7 +13,6 @@ from blockyard.analysis.latency import P50, P999, Operation, View
 from blockyard.analysis.phases import PLAY
 from blockyard.analysis.sections import Section
 from blockyard.analysis.worst_frames import WorstFrame
-from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import ranged, with_intervals
 from blockyard.report.lineup import Lineup, row

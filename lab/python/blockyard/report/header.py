@@ -4,69 +4,52 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from blockyard import units
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.sections import AllocatorRuns, Results, Section, pace_words, touch_words
 from blockyard.campaign.document import Journal
 from blockyard.campaign.facts import MachineFacts
-from blockyard.report import units
 
 
 @dataclass(frozen=True)
 class Header:
-    """The facts of one section's page. `floors_ns`: the timer's floor that is taken off, and the most that a run
-    measured."""
+    """The facts of one section's page, a phrase each. `floor` is the timer's."""
 
     machine: str
     clock: str
-    floors_ns: tuple[float, float]
-    repeats: str
-    setting: str
-    gross: bool
+    floor: str
+    runs: str
     blockyard: str
 
     def lines(self) -> list[str]:
         """For text: one fact after the other."""
-        return [
-            f"Machine: {self.machine}",
-            f"Clock: {self.clock.removeprefix('clock ')}; {self._floor()}",
-            f"Runs: {self.repeats}; {self.setting}",
-        ]
+        return [f"Machine: {self.machine}", f"Clock: {self.clock}; {self.floor}", f"Runs: {self.runs}"]
 
     def caption(self, allocator: AllocatorRuns | None = None) -> str:
         """For the foot of a picture: two lines."""
         version = f"{allocator.name} {allocator.version}; " if allocator and allocator.version else ""
-        return (
-            f"{self.machine}; blockyard {self.blockyard}\n"
-            f"{version}{self.clock}; {self._floor()}; {self.repeats}; {self.setting}"
-        )
-
-    def _floor(self) -> str:
-        least, most = (units.duration(value) for value in self.floors_ns)
-        range_ = "" if least == most else f" (in single runs up to {most})"
-        return f"timer floor {least}{range_}, {'left in' if self.gross else 'taken off'}"
+        return f"{self.machine}; blockyard {self.blockyard}\n{version}clock {self.clock}; {self.floor}; {self.runs}"
 
 
 def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], gross: bool) -> Header:
     rates = [one.runs.ticks_per_ns for one in figures]
-    rate = f" at {median(rates):.3f} ticks/ns" if rates else ""
+    clock = results.machine.clock or "unknown"
+    clock += f" at {median(rates):.3f} ticks/ns" if rates else ""
     step = max((one for one in figures if one.step_ticks > 1), key=lambda one: one.step_ticks, default=None)
-    rate += f" in steps of {units.duration(step.step_ns)}" if step else ""
+    clock += f" in steps of {units.duration(step.step_ns)}" if step else ""
+    # What is taken off, and the most that a run measured.
     floors = [one.runs.floors_ns[0] for one in figures] or [0.0]
     measured = [run.number("floor_call_ticks") / one.runs.ticks_per_ns for one in figures for run in one.runs.runs]
-    counts = sorted({len(one.runs.runs) for one in figures})
-    repeats = (
-        f"{counts[0]} to {counts[-1]} repeats"
-        if len(counts) > 1
-        else f"{counts[0] if counts else 0} repeat{'' if counts == [1] else 's'}"
-    )
-    stretch = _stretch(section.facts)
+    least, most = (units.duration(ns) for ns in (min(floors), max([*floors, *measured])))
+    several = "" if least == most else f" (in single runs up to {most})"
+    counts = sorted({len(one.runs.runs) for one in figures}) or [0]
+    repeats = f"{counts[0]} to {counts[-1]} repeats" if len(counts) > 1 else units.counted(counts[0], "repeat")
+    setting = f"{pace_words(section.pace)}, {touch_words(section.touch)}, {section.options.words}"
     return Header(
         machine_words(results.machine),
-        f"clock {results.machine.clock or 'unknown'}{rate}",
-        (min(floors), max([*floors, *measured])),
-        repeats,
-        f"{pace_words(section.pace)}, {touch_words(section.touch)}, {section.options.words}{stretch}",
-        gross,
+        clock,
+        f"timer floor {least}{several}, {'left in' if gross else 'taken off'}",
+        f"{repeats}; {setting}{_stretch(section.facts)}",
         results.blockyard,
     )
 

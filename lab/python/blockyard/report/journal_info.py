@@ -1,10 +1,10 @@
 """The facts of `blockyard info` as tables."""
 
-from blockyard.counted import counted
+from blockyard import units
 from blockyard.journal_tool import Facts, Stacks
-from blockyard.report import units
 from blockyard.report.blocks import Block, Warnings
 from blockyard.report.table import Column, Row, Table, Unit
+from blockyard.units import counted
 
 _MALLOCS = Column("mallocs", Unit.COUNT)
 _SHARE = Column("share", Unit.SHARE)

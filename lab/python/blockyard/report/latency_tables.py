@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from operator import attrgetter
 
+from blockyard import units
 from blockyard.analysis import fidelity, noise
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import P999, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
 from blockyard.analysis.sections import middle
-from blockyard.report import units
 from blockyard.report.lineup import Lineup
 from blockyard.report.table import Cell, Column, Ranged, Table, Unit, marked
 

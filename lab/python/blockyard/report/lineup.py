@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from blockyard.allocators import DEFAULTS, PREFAULTED
 from blockyard.analysis import sites, syscalls
 from blockyard.analysis.by_site import BySite
 from blockyard.analysis.cuts import Cuts
@@ -16,7 +17,6 @@ from blockyard.analysis.syscalls import Trace
 from blockyard.report.header import Header
 from blockyard.report.options import ReportOptions
 from blockyard.report.table import Cell, Column, Row, Table
-from blockyard.variants import DEFAULTS, PREFAULTED
 
 UNSUPPORTED = f"fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MultipleLocator, NullFormatter
 
+from blockyard import units
 from blockyard.analysis.memory import MemorySeries, ParetoPoint
-from blockyard.report import style, units
+from blockyard.report import style
 from blockyard.report.style import FAINT, INK, Look
 
 WIDTH = 1600
@@ -22,68 +22,66 @@ Looks = Mapping[str, Look]
 
 def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -> list[Path]:
     """Resident bytes, a line an allocator, live bytes shaded; below, page faults per second."""
-    with matplotlib.rc_context(style.FONT):
-        height = _BOTTOM + _TOP + _PANEL + _GAP + _FAULTS
-        page = style.figure(WIDTH, height)
-        axis = style.axes(page, _LEFT, _BOTTOM + _GAP + _FAULTS, WIDTH - _LEFT - _RIGHT, _PANEL)
-        times = found[0].times_ns / 1e9
-        axis.fill_between(times, found[0].live, color="#e8ebef", zorder=0, linewidth=0)
-        axis.plot(times, found[0].live, color=FAINT, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
-        lines = []
-        for one in found:
-            look = looks[one.allocator]
-            axis.plot(times, one.resident, **look.line)
-            lines.append((look, float(one.resident[-1])))
-        axis.set_ylim(0, max(float(max(one.resident.max() for one in found)), float(found[0].live.max())) * 1.06 or 1)
-        _byte_axis(axis)
-        lines.append((Look("live", FAINT, False, True), float(found[0].live[-1])))
-        top = axis.get_ylim()[1]
-        style.label_ends(axis, [(look, end / top) for look, end in lines], 25 / _PANEL, 1, 1.003)
-        axis.set_ylabel("resident", labelpad=6)
-        _time_axis(axis, times)
-        below = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - _RIGHT, _FAULTS)
-        for one in found:
-            line = looks[one.allocator].line
-            below.plot(times, one.faults_per_s, **{**line, "linewidth": line["linewidth"] / 2})
-        below.set_yscale("symlog", linthresh=_FEW_FAULTS)
-        # Up to a labelled mark, also where nothing faulted.
-        below.set_ylim(0, max(below.get_ylim()[1], _FEW_FAULTS))
-        below.yaxis.grid(True, color=style.GRID)
-        below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        below.yaxis.set_minor_formatter(NullFormatter())
-        below.tick_params("y", length=0)
-        below.set_ylabel("page faults/s", labelpad=6)
-        _time_axis(below, times)
-        below.set_xlabel("time since the replay's clock started (s)", labelpad=8)
-        return style.finish(page, sheet, (42, 70))
+    height = _BOTTOM + _TOP + _PANEL + _GAP + _FAULTS
+    page = style.figure(WIDTH, height)
+    axis = style.axes(page, _LEFT, _BOTTOM + _GAP + _FAULTS, WIDTH - _LEFT - _RIGHT, _PANEL)
+    times = found[0].times_ns / 1e9
+    axis.fill_between(times, found[0].live, color="#e8ebef", zorder=0, linewidth=0)
+    axis.plot(times, found[0].live, color=FAINT, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
+    lines = []
+    for one in found:
+        look = looks[one.allocator]
+        axis.plot(times, one.resident, **look.line)
+        lines.append((look, float(one.resident[-1])))
+    axis.set_ylim(0, max(float(max(one.resident.max() for one in found)), float(found[0].live.max())) * 1.06 or 1)
+    _byte_axis(axis)
+    lines.append((Look("live", FAINT, False, True), float(found[0].live[-1])))
+    top = axis.get_ylim()[1]
+    style.label_ends(axis, [(look, end / top) for look, end in lines], 25 / _PANEL, 1, 1.003)
+    axis.set_ylabel("resident", labelpad=6)
+    _time_axis(axis, times)
+    below = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - _RIGHT, _FAULTS)
+    for one in found:
+        line = looks[one.allocator].line
+        below.plot(times, one.faults_per_s, **{**line, "linewidth": line["linewidth"] / 2})
+    below.set_yscale("symlog", linthresh=_FEW_FAULTS)
+    # Up to a labelled mark, also where nothing faulted.
+    below.set_ylim(0, max(below.get_ylim()[1], _FEW_FAULTS))
+    below.yaxis.grid(True, color=style.GRID)
+    below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    below.yaxis.set_minor_formatter(NullFormatter())
+    below.tick_params("y", length=0)
+    below.set_ylabel("page faults/s", labelpad=6)
+    _time_axis(below, times)
+    below.set_xlabel("time since the replay's clock started (s)", labelpad=8)
+    return style.finish(page, sheet, (42, 70))
 
 
 def pareto(sheet: style.Sheet, points: Sequence[ParetoPoint], looks: Looks) -> list[Path]:
     """A dot an allocator; a line joins those that nobody beats in both."""
-    with matplotlib.rc_context(style.FONT):
-        height = 760
-        page = style.figure(WIDTH, height)
-        axis = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - 90, height - _BOTTOM - 120)
-        tails, peaks = ([getattr(point, field) for point in points] for field in ("p999_ns", "peak"))
-        style.latency_axis(axis, 10 ** np.floor(np.log10(min(tails) * 0.8)), max(tails) * 2, 0.0)
-        span = max(max(peaks) - min(peaks), max(peaks) * 0.05)
-        axis.set_xlim(max(min(peaks) - span * 0.1, 0), max(peaks) + span * 0.14)
-        best = sorted((point.peak, point.p999_ns) for point in points if point.best)
-        axis.step(*zip(*best, strict=True), where="post", color=FAINT, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
-        for point in points:
-            look = looks[point.allocator]
-            axis.plot([point.peak] * 2, point.ends_ns, color=look.colour, linewidth=1.6, alpha=0.6, zorder=2)
-            mark, edge = ("D", INK) if point.best else ("o", "white")
-            pen = {"color": look.colour, "markersize": 12, "markeredgecolor": edge, "zorder": look.layer}
-            axis.plot([point.peak], [point.p999_ns], mark, **pen)
-        axis.xaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_xlim())))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.size(value)))
-        axis.xaxis.grid(True, color=style.GRID)
-        axis.tick_params("x", length=0, pad=8)
-        axis.set_xlabel("peak resident memory", labelpad=8)
-        axis.set_ylabel("p99.9 of malloc and first touch", labelpad=6)
-        _name_points(axis, points, looks)
-        return style.finish(page, sheet, (42, 70))
+    height = 760
+    page = style.figure(WIDTH, height)
+    axis = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - 90, height - _BOTTOM - 120)
+    tails, peaks = ([getattr(point, field) for point in points] for field in ("p999_ns", "peak"))
+    style.latency_axis(axis, 10 ** np.floor(np.log10(min(tails) * 0.8)), max(tails) * 2, 0.0)
+    span = max(max(peaks) - min(peaks), max(peaks) * 0.05)
+    axis.set_xlim(max(min(peaks) - span * 0.1, 0), max(peaks) + span * 0.14)
+    best = sorted((point.peak, point.p999_ns) for point in points if point.best)
+    axis.step(*zip(*best, strict=True), where="post", color=FAINT, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
+    for point in points:
+        look = looks[point.allocator]
+        axis.plot([point.peak] * 2, point.ends_ns, color=look.colour, linewidth=1.6, alpha=0.6, zorder=2)
+        mark, edge = ("D", INK) if point.best else ("o", "white")
+        pen = {"color": look.colour, "markersize": 12, "markeredgecolor": edge, "zorder": look.layer}
+        axis.plot([point.peak], [point.p999_ns], mark, **pen)
+    axis.xaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_xlim())))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.size(value)))
+    axis.xaxis.grid(True, color=style.GRID)
+    axis.tick_params("x", length=0, pad=8)
+    axis.set_xlabel("peak resident memory", labelpad=8)
+    axis.set_ylabel("p99.9 of malloc and first touch", labelpad=6)
+    _name_points(axis, points, looks)
+    return style.finish(page, sheet, (42, 70))
 
 
 def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], looks: Looks) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from statistics import mean
 
+from blockyard import units
 from blockyard.analysis import memory
 from blockyard.analysis.memory import MemoryFigures
 from blockyard.analysis.sections import AllocatorRuns, middle
-from blockyard.report import units
 from blockyard.report.lineup import Figure, Lineup
 from blockyard.report.table import Column, Table, Unit
 

@@ -1,6 +1,5 @@
 """What a report shall contain, and what it came to."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,6 @@ from rich.text import Text
 
 from blockyard.analysis import standing
 from blockyard.analysis.latency import View
-
-Progress = Callable[[float, str], None]
-"""Called with how far a report is, 0 to 1, and what it is doing."""
 
 
 @dataclass(frozen=True)

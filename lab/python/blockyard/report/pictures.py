@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from blockyard.allocators import DEFAULTS, PREFAULTED
 from blockyard.analysis import causes, memory, passes
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.latency import Operation, View
 from blockyard.report import curves, frame_pictures, memory_pictures, row_pictures, scatter, style
 from blockyard.report.lineup import Lineup, MeasuredSection, short_name
 from blockyard.report.style import Look
-from blockyard.variants import DEFAULTS, PREFAULTED
 
 _PLANES = {
     (Operation.MALLOC, View.AS_RUN): passes.MALLOC_AS_RUN,

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
+from blockyard import units
 from blockyard.analysis.causes import CLASSES, FAULTED, INTERRUPTED, OWN, UNKNOWN, WAITED
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.latency import P50, P99, P999, P9999
-from blockyard.report import style, units
+from blockyard.report import style
 from blockyard.report.style import FAINT, INK, Look
 
 WIDTH = 1600
@@ -45,15 +44,14 @@ def dots(sheet: style.Sheet, panels: Sequence[tuple[str, list[tuple[Look, Distri
             if found.samples:
                 _dots_of(axis, y, found, low, look.is_null)
 
-    with matplotlib.rc_context(style.FONT):
-        page, height = _panels(panels, panel, gap=96, edge=0, bottom=152, top=148, row=46)
-        key = _key(page, WIDTH - 620, height - 56, 580, 40)
-        marks = [(percentile.label, colour, "o", size) for percentile, colour, size in _DOTS]
-        for place, (label, colour, shape, size) in enumerate([*marks, ("worst", _WORST, "D", 9)]):
-            x = 20 + place * 116
-            key.plot([x], [20], shape, color=colour, markersize=size, markeredgecolor="white")
-            key.text(x + 14, 20, label, va="center", fontsize=14.5)
-        return style.finish(page, sheet, (44, 74))
+    page, height = _panels(panels, panel, gap=96, edge=0, bottom=152, top=148, row=46)
+    key = _key(page, WIDTH - 620, height - 56, 580, 40)
+    marks = [(percentile.label, colour, "o", size) for percentile, colour, size in _DOTS]
+    for place, (label, colour, shape, size) in enumerate([*marks, ("worst", _WORST, "D", 9)]):
+        x = 20 + place * 116
+        key.plot([x], [20], shape, color=colour, markersize=size, markeredgecolor="white")
+        key.text(x + 14, 20, label, va="center", fontsize=14.5)
+    return style.finish(page, sheet, (44, 74))
 
 
 def _dots_of(axis: style.Axes, y: int, found: Distribution, low: float, is_null: bool) -> None:
@@ -88,13 +86,12 @@ def causes(sheet: style.Sheet, panels: Sequence[tuple[str, list[tuple[Look, Mapp
             ink = FAINT if look.is_null else INK
             axis.text(102, y, f"{units.rate(total)}/s", va="center", fontsize=13.5, color=ink, clip_on=False)
 
-    with matplotlib.rc_context({**style.FONT, "hatch.linewidth": 0.7, "hatch.color": "#ffffff"}):
-        page, height = _panels(panels, panel, gap=84, edge=84, bottom=120, top=168, row=44)
-        key = _key(page, _LEFT, height - 122, WIDTH - _LEFT - _RIGHT, 30)
-        for place, kind in enumerate(CLASSES):
-            key.barh(15, 30, 20, place * 190, **_bar(kind))
-            key.text(place * 190 + 40, 15, kind, va="center", fontsize=14.5)
-        return style.finish(page, sheet, (44, 74))
+    page, height = _panels(panels, panel, gap=84, edge=84, bottom=120, top=168, row=44)
+    key = _key(page, _LEFT, height - 122, WIDTH - _LEFT - _RIGHT, 30)
+    for place, kind in enumerate(CLASSES):
+        key.barh(15, 30, 20, place * 190, **_bar(kind))
+        key.text(place * 190 + 40, 15, kind, va="center", fontsize=14.5)
+    return style.finish(page, sheet, (44, 74))
 
 
 def _bar(kind: str) -> dict[str, Any]:

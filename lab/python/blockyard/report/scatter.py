@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.image import AxesImage
 
+from blockyard import units
 from blockyard.analysis import causes, passes
 from blockyard.analysis.distribution import SATURATED, Distribution
 from blockyard.analysis.latency import P50, P99, P999, P9999
-from blockyard.report import style, units
+from blockyard.report import style
 from blockyard.report.style import FAINT, INK
 
 WIDTH, HEIGHT = 1600, 900
@@ -48,17 +48,16 @@ def marks_from(distribution: Distribution) -> int:
 
 def draw(scatter: Scatter) -> list[Path]:
     """Writes the picture (in an SVG the density is embedded as an image, so that it stays small)."""
-    with matplotlib.rc_context(style.FONT):
-        stage = _stage(scatter.times_s, scatter.latencies_ns, scatter.step_ns)
-        own = [*_marks(stage.axis, scatter), *_percentile_labels(stage.axis, scatter), *_words(stage.page, scatter)]
-        stage.density.set_data(shades(scatter.bins))
-        try:
-            return style.save(
-                stage.page, scatter.sheet.target, scatter.sheet.formats, stage.furniture, [*own, stage.density]
-            )
-        finally:
-            for artist in own:
-                artist.remove()
+    stage = _stage(scatter.times_s, scatter.latencies_ns, scatter.step_ns)
+    own = [*_marks(stage.axis, scatter), *_percentile_labels(stage.axis, scatter), *_words(stage.page, scatter)]
+    stage.density.set_data(shades(scatter.bins))
+    try:
+        return style.save(
+            stage.page, scatter.sheet.target, scatter.sheet.formats, stage.furniture, [*own, stage.density]
+        )
+    finally:
+        for artist in own:
+            artist.remove()
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,18 @@ stacks."""
 
 from collections.abc import Iterator
 
+from blockyard import units
+from blockyard.allocators import PREFAULTED
 from blockyard.analysis import by_site, worst_frames
 from blockyard.analysis.by_site import SLOW_NS, BySite, Part
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
 from blockyard.function_names import shortened
-from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import limit_words
 from blockyard.report.lineup import Lineup, MeasuredSection, row, short_name
 from blockyard.report.table import Column, Name, Row, Table, Unit
 from blockyard.sites_tool import is_nameless
-from blockyard.variants import PREFAULTED
 
 _LISTED, _LISTED_ALL = 3, 10
 _LONGEST_IN_SENTENCE = 60

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from blockyard import units
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.journal_facts import JournalFacts, JournalRhythm
 from blockyard.analysis.latency import PERCENTILES, Operation, Part, View
-from blockyard.report import units
 from blockyard.report.blocks import Block, Heading
 from blockyard.report.lineup import UNSUPPORTED
 from blockyard.report.table import Column, Row, Table, Unit, words
@@ -25,13 +25,13 @@ def _journal_rows(journal: JournalFacts) -> list[Row]:
     live = "Live at the end (cut)" if journal.cut_at_end else "Leaked"
     leaked = None if journal.leaked is None else f"{journal.leaked:,} ({units.size(journal.leaked_bytes)})"
     rows = [
-        ("Number of mallocs", units.number(journal.mallocs)),
-        ("Number of frees", units.number(journal.frees)),
-        *([("  of these reallocs", units.number(journal.reallocs))] if journal.reallocs else []),
-        ("Total allocation", units.size(journal.total_bytes)),
-        ("Max live bytes", units.size(journal.max_live_bytes)),
-        ("Average allocation", units.size(journal.average_bytes)),
-        ("Median allocation", units.size(journal.median_bytes)),
+        ("Number of mallocs", words(journal.mallocs, Unit.COUNT)),
+        ("Number of frees", words(journal.frees, Unit.COUNT)),
+        *([("  of these reallocs", words(journal.reallocs, Unit.COUNT))] if journal.reallocs else []),
+        ("Total allocation", words(journal.total_bytes, Unit.BYTES)),
+        ("Max live bytes", words(journal.max_live_bytes, Unit.BYTES)),
+        ("Average allocation", words(journal.average_bytes, Unit.BYTES)),
+        ("Median allocation", words(journal.median_bytes, Unit.BYTES)),
         (live, leaked),
     ]
     return [Row(name, [value]) for name, value in rows]
@@ -76,6 +76,6 @@ def _percentiles(one: AllocatorFigures, view: View) -> Table:
         Row("Best", [each.best for each in found]),
         *(Row(percentile.label, [each.percentile(percentile) for each in found]) for percentile in PERCENTILES),
         Row("Worst", [each.worst for each in found]),
-        Row("samples", [units.number(each.samples) for each in found]),
+        Row("samples", [words(each.samples, Unit.COUNT) for each in found]),
     ]
     return Table(view.value, [Column(title, Unit.NS) for title, _, _ in parts], rows, absent=UNSUPPORTED, first="")

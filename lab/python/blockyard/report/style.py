@@ -41,17 +41,21 @@ _MARGIN = 28
 _SMALLEST = 6.0
 _FOOT_LETTERS = 178
 """So many letters of 11.5 points fill the width of a picture."""
-FONT = {
-    "font.family": "DejaVu Sans",
-    "font.size": 15,
-    "axes.edgecolor": FAINT,
-    "axes.linewidth": 1.0,
-    **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
-    "svg.fonttype": "path",
-    "svg.hashsalt": "blockyard",
-    "axes.titlesize": 18,
-    "path.simplify_threshold": 0.5,
-}
+matplotlib.rcParams.update(
+    {
+        "font.family": "DejaVu Sans",
+        "font.size": 15,
+        "axes.edgecolor": FAINT,
+        "axes.linewidth": 1.0,
+        **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
+        "svg.fonttype": "path",
+        "svg.hashsalt": "blockyard",
+        "axes.titlesize": 18,
+        "path.simplify_threshold": 0.5,
+        "hatch.linewidth": 0.7,
+        "hatch.color": "#ffffff",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -317,19 +321,14 @@ def name_panel(axis: Axes, name: str, y: float, colour: str = INK) -> None:
     say(axis, 0.0, y, name, fontsize=17, fontweight="bold", color=colour)
 
 
-def label_beside(axis: Axes, look: Look, height: float, place: float, x: float) -> None:
-    """An allocator's name beside the panel, at `place`, and a line that leads to it from the end of its curve at
-    `height`; both in the panel's own fractions."""
-    pen = {"transform": axis.transAxes, "color": look.colour, "linewidth": 1.1, "clip_on": False}
-    axis.plot([x, x + 0.009, x + 0.018], [height, place, place], **pen)
-    say(axis, x + 0.022, place, look.name, va="center", **look.words)
-
-
 def label_ends(axis: Axes, ends: Sequence[tuple[Look, float]], gap: float, top: float, x: float) -> list[float]:
-    """Names of curves beside the panel, none on another, from where each ends; and their places."""
+    """Allocators' names beside the panel, none on another, with lines that lead to them from the ends of their curves;
+    and their places. All in the panel's own fractions."""
     places = spread([height for _, height in ends], gap, 0.0, top)
     for (look, height), place in zip(ends, places, strict=True):
-        label_beside(axis, look, height, place, x)
+        pen = {"transform": axis.transAxes, "color": look.colour, "linewidth": 1.1, "clip_on": False}
+        axis.plot([x, x + 0.009, x + 0.018], [height, place, place], **pen)
+        say(axis, x + 0.022, place, look.name, va="center", **look.words)
     return places
 
 

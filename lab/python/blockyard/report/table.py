@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from blockyard.durations import Nanoseconds
-from blockyard.report import units
+from blockyard import units
+from blockyard.units import Nanoseconds
 
 if TYPE_CHECKING:
     from blockyard.analysis import noise
@@ -223,8 +223,7 @@ def _span(cell: Cell, unit: Unit) -> str | None:
     """`12.3–14.5 us`; each end with its own unit where they differ."""
     if not isinstance(cell, Ranged):
         return None
-    low, high = words(cell.low, unit), words(cell.high, unit)
-    return low if low == high else f"{low.removesuffix(' ' + high.rpartition(' ')[2])}–{high}"
+    return units.span(words(cell.low, unit), words(cell.high, unit), "–")
 
 
 def _lowest(rows: Sequence[Row], x: int) -> Iterable[int]:

@@ -6,16 +6,17 @@ At most ten sentences for the whole campaign, and a table of the figures behind 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from blockyard import units
 from blockyard.analysis import fidelity, standing
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import NoFrames
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
 from blockyard.analysis.standing import Measure, Standing
-from blockyard.counted import counted, first_listed
-from blockyard.report import site_tables, units
+from blockyard.report import site_tables
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph
 from blockyard.report.lineup import MeasuredSection, short_name
 from blockyard.report.table import Cell, Column, Row, Table, Unit, words
+from blockyard.units import counted, first_listed
 
 MOST_SENTENCES = 10
 _SMALL = 0.05

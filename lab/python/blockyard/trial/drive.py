@@ -1,7 +1,6 @@
 """Drives a trial: a warm-up of each contender, then rounds in each of which every contender runs once, in an order
 drawn anew."""
 
-import hashlib
 import json
 import random
 import shutil
@@ -70,7 +69,7 @@ def start(trial: Trial, folder: Path, tell: Tell) -> Outcome:
     trial.seed = random.SystemRandom().randrange(1 << 32)
     trial.begun = datetime.now(UTC).isoformat(timespec="seconds")
     trial.directory = str(Path.cwd())
-    trial.sha256 = {str(path): _sha256(path) for path in _measured(trial)}
+    trial.sha256 = {str(path): files.sha256(path) for path in _measured(trial)}
     _write(trial, folder)
     return _go_on(trial, folder, tell)
 
@@ -103,20 +102,12 @@ def _measured(trial: Trial) -> set[Path]:
     return {Path(name) for name in found | {shutil.which(one.program) for one in trial.contenders} if name is not None}
 
 
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror or error}") from None
-
-
 def _refuse_another(trial: Trial, folder: Path) -> None:
     """Runs of a program that changed meanwhile are none of this trial."""
     if trial.directory != str(Path.cwd()):
         raise UserError(f"the trial in {folder} began in {trial.directory}; go on with it there")
     for path in map(Path, trial.sha256):
-        if path not in _measured(trial) or _sha256(path) != trial.sha256[str(path)]:
+        if path not in _measured(trial) or files.sha256(path) != trial.sha256[str(path)]:
             raise UserError(f"{path} has changed since the trial in {folder} began; try it in another folder")
 
 

@@ -4,7 +4,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 
 from blockyard.analysis.distribution import Distribution
@@ -38,26 +37,20 @@ def _distribution(runs: Sequence[Run]) -> Distribution:
 
 
 def _along(sheet: Sheet, framed: Mapping[str, Sequence[Run]], looks: Mapping[str, Look]) -> list[Path]:
-    with matplotlib.rc_context(style.FONT):
-        height = _BOTTOM + _TOP + len(framed) * _PANEL + (len(framed) - 1) * _GAP
-        page = style.figure(curves.WIDTH, height)
-        frames = np.concatenate([one.frames_ns for own in framed.values() for one in own])
-        last = max(float(one.frames_ns.sum()) for own in framed.values() for one in own) / 1e9
-        for number, (name, own) in enumerate(framed.items()):
-            bottom = _BOTTOM + (len(framed) - 1 - number) * (_PANEL + _GAP)
-            axis = style.axes(page, _LEFT, bottom, curves.WIDTH - _LEFT - _RIGHT, _PANEL)
-            style.latency_axis(axis, max(float(frames.min()), 1e3) / 1.25, max(float(frames.max()), 1e5) * 1.25, 1e3)
-            axis.set_xlim(0, last)
-            axis.text(0.0, 1.05, name, transform=axis.transAxes, fontsize=17, fontweight="bold")
-            axis.set_ylabel("frame", labelpad=6)
-            for one in own:
-                axis.plot(
-                    np.cumsum(one.frames_ns) / 1e9,
-                    one.frames_ns,
-                    ".",
-                    color=looks[name].colour,
-                    markersize=2,
-                    alpha=0.4,
-                )
-        axis.set_xlabel("seconds since the first frame", labelpad=8)
-        return style.finish(page, sheet, (42, 70))
+    height = _BOTTOM + _TOP + len(framed) * _PANEL + (len(framed) - 1) * _GAP
+    page = style.figure(curves.WIDTH, height)
+    frames = np.concatenate([one.frames_ns for own in framed.values() for one in own])
+    last = max(float(one.frames_ns.sum()) for own in framed.values() for one in own) / 1e9
+    for number, (name, own) in enumerate(framed.items()):
+        bottom = _BOTTOM + (len(framed) - 1 - number) * (_PANEL + _GAP)
+        axis = style.axes(page, _LEFT, bottom, curves.WIDTH - _LEFT - _RIGHT, _PANEL)
+        style.latency_axis(axis, max(float(frames.min()), 1e3) / 1.25, max(float(frames.max()), 1e5) * 1.25, 1e3)
+        axis.set_xlim(0, last)
+        axis.text(0.0, 1.05, name, transform=axis.transAxes, fontsize=17, fontweight="bold")
+        axis.set_ylabel("frame", labelpad=6)
+        for one in own:
+            axis.plot(
+                np.cumsum(one.frames_ns) / 1e9, one.frames_ns, ".", color=looks[name].colour, markersize=2, alpha=0.4
+            )
+    axis.set_xlabel("seconds since the first frame", labelpad=8)
+    return style.finish(page, sheet, (42, 70))

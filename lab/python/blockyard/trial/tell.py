@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from blockyard.analysis.noise import Difference, Figure, Verdict
-from blockyard.counted import counted, listed
-from blockyard.durations import duration, span, three_digits
 from blockyard.report.blocks import Block, Bullets, Paragraph, Warnings
 from blockyard.report.table import Column, Ranged, Row, Table, Unit, words
-from blockyard.sizes import size
 from blockyard.trial import figures
 from blockyard.trial.drive import Outcome, succeeded
 from blockyard.trial.figures import OVER, Found, Measure
+from blockyard.units import counted, duration, listed, span
 
 _LEAST_RUNS = 3
 
@@ -80,7 +78,7 @@ class Story:
         assert ends is not None
         low, high = sorted(abs(end) for end in ends)
         form = one.lower if found.verdict is Verdict.BETTER else one.higher
-        return form.format(_span(low, high, one.unit))
+        return form.format(span(_value(low, one.unit), _value(high, one.unit)))
 
     def _bound(self, name: str) -> str:
         """What a difference in time would have to be less than: of the first measure in which that tells anything."""
@@ -184,8 +182,8 @@ class Story:
         low, high = ends
         if found.verdict is Verdict.INCONCLUSIVE:
             return f"±{_value(max(abs(low), abs(high)), one.unit)}"
-        span = _span(*sorted((abs(low), abs(high))), one.unit)
-        return f"+{span}" if found.verdict is Verdict.WORSE else f"-{span.replace(' to ', ' to -')}"
+        ends = [_value(end, one.unit) for end in sorted((abs(low), abs(high)))]
+        return f"+{span(*ends)}" if found.verdict is Verdict.WORSE else f"-{span(*ends, ' to -')}"
 
     def blocks(self) -> list[Block]:
         """As a report has them: the answer first."""
@@ -231,21 +229,9 @@ class Story:
 
 
 def _value(amount: float, unit: Unit) -> str:
-    if unit is Unit.NS:
-        return duration(amount)
-    if unit is Unit.BYTES:
-        return size(amount)
-    return three_digits(amount) if amount < 100 else words(amount, Unit.COUNT)
+    return words(amount, unit if unit in (Unit.NS, Unit.BYTES) else Unit.RATE)
 
 
 def change(amount: float, unit: Unit) -> str:
     """`+3.00 MiB`."""
     return f"{'-' if amount < 0 else '+'}{_value(abs(amount), unit)}"
-
-
-def _span(low: float, high: float, unit: Unit) -> str:
-    """`0.40 to 0.90 ms`."""
-    if unit is Unit.NS:
-        return span(low, high)
-    ends = _value(low, unit), _value(high, unit)
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from blockyard import units
 from blockyard.advise import code, routes, tool
 from blockyard.advise.document import Advice, Change
 from blockyard.report import advice as words
-from blockyard.report import units
-from blockyard.sizes import size
+from blockyard.units import size
 
 MOST = 50
 """Changes that the page shows; their numbers fit into a byte. What is further down saves next to nothing."""

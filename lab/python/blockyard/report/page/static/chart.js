@@ -5,6 +5,7 @@ import { ink } from "./look.js";
 import { decadeWords } from "./words.js";
 
 const tip = document.getElementById("tip");
+const PLAIN_CURSOR = { drag: { x: false, y: false }, points: { size: 6 } };
 
 export function showTip(x, y, content) {
   tip.replaceChildren(content);
@@ -48,7 +49,8 @@ export class Chart {
     }
     this.element.textContent = "";
     const { options, data } = described;
-    this.plot = new uPlot({ ...options, ...this.size(), legend: { show: false } }, data, this.element);
+    const usual = { cursor: PLAIN_CURSOR, padding: [8, 14, 0, 0], legend: { show: false } };
+    this.plot = new uPlot({ ...usual, ...options, ...this.size() }, data, this.element);
   }
 
   refresh() {

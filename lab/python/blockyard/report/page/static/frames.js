@@ -75,8 +75,6 @@ function describeFrames() {
       scales: { x: { time: false, range: () => [state.from, state.to] }, y: { distr: 3, range: frameRange } },
       axes: [timeAxis(), latencyAxis()],
       series: [{}, ...lineSeries(allocators, 0.7)],
-      cursor: { drag: { x: false, y: false }, points: { size: 6 } },
-      padding: [8, 14, 0, 0],
       hooks: { drawAxes: [budgetLines], draw: [lineMarks(allocators)] },
       plugins: [lineTip(allocators, (x) => `frame at ${secondsWords(x, 1)}`, duration)],
     },

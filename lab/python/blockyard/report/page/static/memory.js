@@ -38,8 +38,6 @@ function describeMemory() {
         ...lineSeries(allocators),
         { label: "live", stroke: ink("ink"), width: 1, fill: "rgba(128, 136, 150, 0.18)", points: { show: false } },
       ],
-      cursor: { drag: { x: false, y: false }, points: { size: 6 } },
-      padding: [8, 14, 0, 0],
       hooks: { draw: [lineMarks(allocators), memoryCursor], ready: [takeCursor] },
       plugins: [
         lineTip(

@@ -37,7 +37,6 @@ function describePareto() {
       ],
       series: [{}, { stroke: "transparent", points: { show: false } }],
       cursor: { drag: { x: false, y: false }, points: { show: false } },
-      padding: [8, 14, 0, 0],
       hooks: {
         draw: [drawPareto],
         setCursor: [paretoTip],

@@ -38,14 +38,12 @@ function describePercentiles() {
       ns === null ? null : Math.max(ns, floor),
     ),
   );
-  const known = lines.flat().filter((ns) => ns !== null);
-  const range = roomyLog(Math.min(...known), Math.max(...known));
   return {
     data: [positions, ...lines],
     options: {
       scales: {
         x: { time: false, range: () => [0, WORST + 0.03] },
-        y: { distr: 3, range: (plot) => rangeOf(plot, range) },
+        y: { distr: 3, range: rangeOf },
       },
       axes: [
         axis({
@@ -59,7 +57,6 @@ function describePercentiles() {
         latencyAxis(),
       ],
       series: [{}, ...lineSeries(allocators)],
-      cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 18, 0, 0],
       hooks: { draw: [lineMarks(allocators)] },
       plugins: [
@@ -74,9 +71,9 @@ function describePercentiles() {
 }
 
 /// The range of what the chart holds now: uPlot keeps the options of the first data.
-function rangeOf(plot, first) {
+function rangeOf(plot) {
   const known = plot.data.slice(1).flatMap((line) => line.filter((ns) => ns !== null && ns !== undefined));
-  return known.length ? roomyLog(Math.min(...known), Math.max(...known)) : first;
+  return roomyLog(Math.min(...known), Math.max(...known));
 }
 
 function percentileWords(share) {

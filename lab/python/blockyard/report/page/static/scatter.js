@@ -45,7 +45,6 @@ function describeScatter() {
       axes: [timeAxis(), latencyAxis()],
       series: [{}, { show: true, points: { show: false }, stroke: "transparent" }],
       cursor: { drag: { x: true, y: true, uni: 24, setScale: false }, points: { show: false } },
-      padding: [8, 14, 0, 0],
       hooks: { draw: [paint], setSelect: [selected] },
     },
     data: [

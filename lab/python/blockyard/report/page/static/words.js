@@ -1,4 +1,4 @@
-// Numbers as people read them: three significant digits and a unit, as report/units.py and durations.py write them.
+// Numbers as people read them: three significant digits and a unit, as blockyard/units.py writes them.
 
 export const ABSENT = "–";
 

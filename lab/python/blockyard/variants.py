@@ -1,4 +1,0 @@
-"""The variants in which an allocator is replayed."""
-
-DEFAULTS = "defaults"
-PREFAULTED = "prefaulted"
