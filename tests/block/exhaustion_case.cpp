@@ -1,5 +1,6 @@
 // Memory runs out and comes back. A separate program, so that no block exists before the limit.
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +18,7 @@ void limit_address_space(std::size_t more) {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
   expect(file != nullptr && std::fscanf(file, "%zu", &pages) == 1, "statm");
   std::fclose(file);
-  const rlim_t bytes = pages * 4096 + more;
+  const rlim_t bytes = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + more;
   const rlimit limit{bytes, bytes};
   expect(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
 }

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process.hpp"
 #include "blockyard/static_block_allocator.hpp"
 #include "watched.hpp"
 
@@ -279,8 +280,15 @@ TEST(StaticBlocks, destructors_that_allocate_in_a_threads_last_round_leave_nothi
   ASSERT_EQ(pthread_key_create(&allocates_in_all_rounds, allocate_and_ask_again), 0);
   const std::size_t held = held_after_few<LateBlocks>(5, 60, [] {
     int rounds = 0;
-    std::thread([&] { pthread_setspecific(allocates_in_all_rounds, &rounds); }).join();
+    int thread = 0;
+    std::thread([&] {
+      thread = base::thread_id();
+      pthread_setspecific(allocates_in_all_rounds, &rounds);
+    }).join();
     ASSERT_GE(rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
+    while (!base::thread_has_ended(thread)) {  // for the system it may still be there after the join, in qemu mostly
+      std::this_thread::yield();
+    }
   });
   EXPECT_LE(LateBlocks::statistics().held_bytes, held);
   pthread_key_delete(allocates_in_all_rounds);

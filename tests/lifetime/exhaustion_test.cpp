@@ -27,7 +27,7 @@ int in_little_memory(Body body) {
       _exit(99);
     }
     fclose(file);
-    const rlim_t limit = pages * 4096 + (rlim_t{64} << 20);
+    const rlim_t limit = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
     const rlimit limits{limit, limit};
     setrlimit(RLIMIT_AS, &limits);
     _exit(body());

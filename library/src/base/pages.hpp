@@ -64,7 +64,8 @@ void release_pages(void* pages, std::size_t bytes);
 /// whole page, or the system refuses: of pages that mlock or mlockall holds.
 [[nodiscard]] bool discard_pages(void* pages, std::size_t bytes);
 
-/// Asks for transparent huge pages. The system may ignore it.
+/// Asks for transparent huge pages of 2 MiB; where the system's are larger, for small pages, or the first touch would
+/// bring in 32 or 512 MiB. The system may ignore it.
 void advise_huge_pages(void* pages, std::size_t bytes);
 
 /// Asks for small pages, from the next touch on.

@@ -87,7 +87,7 @@ void limit_address_space_to_what_is_mapped() {
   std::size_t pages = 0;
   require(file != nullptr && std::fscanf(file, "%zu", &pages) == 1, "/proc/self/statm can't be read");
   std::fclose(file);
-  const rlimit limit{pages * page_bytes, RLIM_INFINITY};
+  const rlimit limit{pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), RLIM_INFINITY};
   require(setrlimit(RLIMIT_AS, &limit) == 0, "RLIMIT_AS cannot be set");
 }
 

@@ -121,7 +121,7 @@ std::size_t bytes_of(int column) {
     behaviour::require(std::fscanf(file, "%zu", &pages) == 1, "/proc/self/statm can't be read");
   }
   std::fclose(file);
-  return pages * 4096;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 std::size_t address_space_in_use() { return bytes_of(0); }

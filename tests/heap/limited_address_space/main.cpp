@@ -164,7 +164,7 @@ std::size_t address_space_in_use() {
   std::size_t pages = 0;
   behaviour::require(file != nullptr && std::fscanf(file, "%zu", &pages) == 1, "/proc/self/statm can't be read");
   std::fclose(file);
-  return pages * 4096;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 // Without the heap: how much its address space leaves of each limit is what the program with it is held to.

@@ -44,7 +44,7 @@ std::size_t resident_bytes() {
   unsigned long pages = 0;
   behaviour::require(file != nullptr && std::fscanf(file, "%*u %lu", &pages) == 1, "resident memory can't be read");
   std::fclose(file);
-  return pages * 4096;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 // What memory was like at the end of a round, in bytes.

@@ -187,7 +187,10 @@ bool discard_pages(void* pages, std::size_t bytes) {
   return true;
 }
 
-void advise_huge_pages(void* pages, std::size_t bytes) { advise(Pages::within(pages, bytes), MADV_HUGEPAGE); }
+// A huge page is as many pages as a page has entries for: of 4 KiB that is 2 MiB, of 16 KiB 32, of 64 KiB 512.
+void advise_huge_pages(void* pages, std::size_t bytes) {
+  advise(Pages::within(pages, bytes), page_size() == least_page ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
 void advise_small_pages(void* pages, std::size_t bytes) { advise(Pages::within(pages, bytes), MADV_NOHUGEPAGE); }
 
 // Of how many bytes an entry tells is seen by how many there are: qemu's are of the machine's pages, not the program's.
