@@ -4,7 +4,6 @@
 // each of its frames. docs/design/heap.md promises it within two seconds; how long it took is printed, and only a
 // janitor that never does it fails: in half a minute in which it had its rounds, however long the machine took for
 // them. Where 64 MiB stay, what lives counts as the heap rounds it.
-#include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -20,23 +19,13 @@
 
 namespace {
 
+using behaviour::resident_bytes;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t level_bytes = 256 * mib;
 constexpr unsigned loaders = 3;
 constexpr auto enough_for_the_janitor = std::chrono::seconds(30);
-
-// Read without a stream, which would allocate.
-std::size_t resident_bytes() {
-  char text[128] = {};
-  const int file = open("/proc/self/statm", O_RDONLY);
-  unsigned long pages = 0;
-  behaviour::require(file >= 0 && read(file, text, sizeof text - 1) > 0 && std::sscanf(text, "%*u %lu", &pages) == 1,
-                     "resident memory can't be read");
-  close(file);
-  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
 
 // What is resident beside the heap: read while the janitor sleeps, since what it is just populating or giving back is
 // counted as the heap's before it is resident, or after.

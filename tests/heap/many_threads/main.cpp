@@ -1,7 +1,6 @@
 // Why: servers have hundreds of threads, each of which uses some blocks of many sizes. What each holds must be near
 // what it touches: whole slabs for every size would be half a megabyte a thread.
 #include <pthread.h>
-#include <unistd.h>
 
 #include <vector>
 
@@ -12,15 +11,6 @@ namespace {
 constexpr std::size_t kib = 1024;
 pthread_barrier_t allocated;
 pthread_barrier_t measured;
-
-std::size_t resident() {
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  unsigned long all = 0;
-  unsigned long pages = 0;
-  behaviour::require(file != nullptr && std::fscanf(file, "%lu %lu", &all, &pages) == 2, "statm can't be read");
-  std::fclose(file);
-  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
 
 void* use_every_size(void*) {
   std::vector<void*> blocks;
@@ -46,7 +36,7 @@ std::size_t resident_with(unsigned threads) {
     behaviour::require(pthread_create(&each, &attributes, use_every_size, nullptr) == 0, "no thread starts");
   }
   pthread_barrier_wait(&allocated);
-  const std::size_t bytes = resident();
+  const std::size_t bytes = behaviour::resident_bytes();
   pthread_barrier_wait(&measured);
   for (const pthread_t each : all) {
     pthread_join(each, nullptr);

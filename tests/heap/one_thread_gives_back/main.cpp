@@ -16,15 +16,7 @@ namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-std::size_t resident_bytes() {
-  std::FILE* const statm = std::fopen("/proc/self/statm", "r");
-  std::size_t all = 0;
-  std::size_t resident = 0;
-  const int read = std::fscanf(statm, "%zu %zu", &all, &resident);
-  std::fclose(statm);
-  behaviour::require(read == 2, "what is resident can't be read");
-  return resident * 4096;
-}
+using behaviour::resident_bytes;
 
 void allocate_and_free(std::size_t bytes, std::size_t each) {
   std::vector<void*> blocks(bytes / each);

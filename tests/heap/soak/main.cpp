@@ -39,21 +39,13 @@ double seconds_since(std::chrono::steady_clock::time_point begun) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
-std::size_t resident_bytes() {
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  unsigned long pages = 0;
-  behaviour::require(file != nullptr && std::fscanf(file, "%*u %lu", &pages) == 1, "resident memory can't be read");
-  std::fclose(file);
-  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
 // What memory was like at the end of a round, in bytes.
 struct Sample {
   std::size_t resident;
   by_heap_statistics heap;
 };
 
-Sample sample() { return {resident_bytes(), behaviour::statistics()}; }
+Sample sample() { return {behaviour::resident_bytes(), behaviour::statistics()}; }
 
 // What must not grow.
 std::size_t watched(const Sample& sample) {
