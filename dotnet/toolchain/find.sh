@@ -1,6 +1,7 @@
 # Finds this machine's .NET, Mono and compiler. To be sourced; expects $here, the folder dotnet/.
 toolchain=$here/build/toolchain
 mono_libraries=/usr/lib/mono/4.5
+windows=$toolchain/dotnet-windows
 pipelines=$toolchain/sdk-3.1/System.IO.Pipelines.dll
 
 # Finds the newest .NET SDK from version 8 on. Sets sdk (its folder) and sdk_host.

@@ -20,7 +20,7 @@ namespace Blockyard.Memory
         /// used.</summary>
         private const long LargestPrepared = 4 * 1024 * 1024;
 
-        private static readonly bool AreBound = SlabMemory.BindForPages();
+        private static readonly bool AreBound = SlabMemory.IsAvailable && SlabMemory.BindForPages();
         private static readonly PageCosts Costs = new PageCosts(SlabMemory.Unit);
 
         /// <summary>Small pages by <see cref="SlabMemory.Populate"/> and by <see cref="PageCopies"/>. Guarded by the

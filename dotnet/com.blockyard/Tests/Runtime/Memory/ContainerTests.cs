@@ -290,12 +290,13 @@ namespace Blockyard.Tests
             map.Dispose();
         }
 
-        [Test]
-        public void a_hash_map_holds_as_many_as_it_was_made_for_without_growing()
+        [TestCase(1000)]
+        [TestCase(600000)]
+        public void a_hash_map_holds_as_many_as_it_was_made_for_without_growing(int count)
         {
-            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(1000, source);
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(count, source);
             int capacity = map.Capacity;
-            for (int i = 0; i < 1000; i++)
+            for (int i = 0; i < count; i++)
             {
                 map[i] = i;
             }

@@ -73,7 +73,9 @@ namespace Blockyard.Tests
             }
 
             EndFrames();
-            Assert.LessOrEqual(FrameMemory.TempJobBytesHeld, Math.Max(held, MiB));
+
+            // The runtime's own memory is not aligned: a region of it takes twice as much.
+            Assert.LessOrEqual(FrameMemory.TempJobBytesHeld, Math.Max(held, SlabMemory.IsAvailable ? MiB : 2 * MiB));
         }
 
         [Test]
