@@ -83,15 +83,30 @@ class StateLock {
     if (__atomic_exchange_n(&state_.lock, 1u, __ATOMIC_ACQUIRE) == 0) return;
     while (__atomic_exchange_n(&state_.lock, 2u, __ATOMIC_ACQUIRE) != 0) sleep_on(state_.lock, 2);
   }
+  /// For a thread inside the recorder: not held where the recording `key` ends meanwhile. Who ends it has the lock and
+  /// waits until such threads have left.
+  StateLock(ProcessState& state, std::uint64_t key) : state_(state) {
+    for (;;) {
+      std::uint32_t free = 0;
+      is_held_ = __atomic_compare_exchange_n(&state_.lock, &free, 1u, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+      const bool goes_on = __atomic_load_n(&state_.hooks_key, __ATOMIC_ACQUIRE) == key ||
+                           __atomic_load_n(&state_.engine_key, __ATOMIC_ACQUIRE) == key;
+      if (is_held_ || !goes_on) return;
+      pause_ns(20'000);
+    }
+  }
   ~StateLock() {
-    if (__atomic_exchange_n(&state_.lock, 0u, __ATOMIC_RELEASE) == 2)
+    if (is_held_ && __atomic_exchange_n(&state_.lock, 0u, __ATOMIC_RELEASE) == 2)
       syscall(SYS_futex, &state_.lock, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   }
   StateLock(const StateLock&) = delete;
   StateLock& operator=(const StateLock&) = delete;
 
+  [[nodiscard]] bool is_held() const { return is_held_; }
+
  private:
   ProcessState& state_;
+  bool is_held_ = true;
 };
 
 // Without libc: the hooks of dlsym read the environment, too.
@@ -406,7 +421,8 @@ bool grow_ring() {
       control.large_free.load(std::memory_order_relaxed) == 0)
     return false;
   std::uint32_t number = 0;
-  const StateLock lock(state);
+  const StateLock lock(state, self.key);
+  if (!lock.is_held()) return false;
   std::uint64_t* ring = state.mapped.take_large(number);
   if (ring != nullptr) producer.grow(ring, control.large_words, number);
   return ring != nullptr;
