@@ -32,8 +32,8 @@ def write(data: Data, targets: dict[str, Any]) -> list[str]:
         "## Targets",
         "",
         "*Beside* a peer means at or below its figure, or within noise of it. A target is missed if the inherent or "
-        "the attributed view is worse ([method](../reference/method.md)); the two worst are shown. The reasons are in "
-        "[the design](../design/heap.md#targets).",
+        "the attributed view is worse ([method](../reference/method.md)); the two worst are shown. [What was "
+        "tried](../design/heap-constants.md).",
         "",
         *table(["target", "met", "missed"], rows),
         *_threads(figures),

@@ -631,7 +631,8 @@ def test_a_wrong_option_is_one_sentence(tmp_path, options, sentence):
 def test_a_journal_without_stacks_says_how_to_get_them(tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("a 24 A0 7 1000\nf A0 7 1250\n")
-    assert str(path) in refusal(blockyard("advise", path, "-o", tmp_path / "out"))
+    said = refusal(blockyard("advise", path, "-o", tmp_path / "out"))
+    assert str(path) in said and "blockyard record" in said
 
 
 def test_a_folder_that_exists_is_left_as_it_is(tmp_path):

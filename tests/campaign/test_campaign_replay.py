@@ -345,7 +345,7 @@ def test_memory_that_no_machine_has_is_refused_before_anything_runs(lab: Lab, va
 
 
 def test_resume_of_nothing_says_how_to_begin(lab: Lab) -> None:
-    assert "results" in refusal(lab.replay("--resume"))
+    assert "blockyard replay" in refusal(lab.replay("--resume"))
 
 
 @pytest.mark.parametrize("damage", [{"journals": 3}, {"repeats": 10**30}, {"repeats": 0}, {"touches": [True]}])

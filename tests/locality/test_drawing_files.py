@@ -53,7 +53,7 @@ def test_pictures_may_go_beside_the_files_and_replace_earlier_ones(files: Path) 
 def test_a_folder_that_holds_something_else_is_refused(files: Path, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "thesis.txt").write_text("precious")
-    with pytest.raises(UserError, match="thesis"):
+    with pytest.raises(UserError, match=r"already holds other files \(thesis\.txt\)"):
         run("--draw", str(files), "-o", str(tmp_path / "theirs"))
 
 
@@ -61,14 +61,10 @@ def test_a_folder_that_holds_something_else_is_refused(files: Path, tmp_path: Pa
     ("name", "content", "sentence"),
     [
         ("Temp_times.csv", "Operation,Ticks\nAllocate,1\n", "needs a row for Allocate and one for Deallocate"),
-        (
-            "Temp_times.csv",
-            "Operation,Ticks\nAllocate,fast\nDeallocate,1\n",
-            "can't be read: could not convert string 'fast'",
-        ),
+        ("Temp_times.csv", "Operation,Ticks\nAllocate,fast\nDeallocate,1\n", "line 2: 'fast' is not 1 whole number"),
         ("Temp_times.csv", "", "does not begin with Operation,Ticks"),
         ("Temp_distances.csv", "Distance\n", "holds no distance"),
-        ("Temp_distances.csv", "Distance\n1,2\n", "can't be read: .* requires 1 columns but 2 were found"),
+        ("Temp_distances.csv", "Distance\n1,2\n", "line 2: '1,2' is not 1 whole number"),
         ("Temp_buckets.csv", "Distance,Count\n0,999\n", "does not count the distances in Temp_distances.csv"),
         ("Temp_buckets.csv", None, "can't be read: No such file"),
     ],

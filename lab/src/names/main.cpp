@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
   const auto name = [&] {
-    const auto tell = command::progress_lines(progress, "naming");
+    const auto tell = command::progress_lines(progress, "naming functions");
     if (!list.empty()) {
       std::ifstream file(list, std::ios::binary);
       for (std::string path; std::getline(file, path, '\0');) paths.push_back(path);

@@ -210,14 +210,18 @@ def read(folder: Path) -> dict[str, list[Measured]]:
 
 
 def _measured(folder: Path, stem: str) -> Measured:
-    apart = _read(folder / f"{stem}_distances.csv", "Distance", "i8,")["f0"]
+    apart = np.array([value for (value,) in _rows(folder / f"{stem}_distances.csv", ("Distance",))], dtype=np.int64)
     if len(apart) == 0:
         raise UserError(f"{folder / stem}_distances.csv holds no distance")
-    buckets = _read(folder / f"{stem}_buckets.csv", "Distance,Count", "i8,i8")
+    buckets = _rows(folder / f"{stem}_buckets.csv", ("Distance", "Count"))
     values, counts = np.unique(apart, return_counts=True)
-    if sorted(buckets.tolist()) != list(zip(values.tolist(), counts.tolist(), strict=True)):
+    if sorted(map(tuple, buckets)) != list(zip(values.tolist(), counts.tolist(), strict=True)):
         raise UserError(f"{folder / stem}_buckets.csv does not count the distances in {stem}_distances.csv")
-    ticks = dict(_read(folder / f"{stem}_times.csv", "Operation,Ticks", "U10,i8").tolist())
+    times = folder / f"{stem}_times.csv"
+    ticks = {
+        "".join(line[:1]): _numbers(times, number, line[1:], 1)[0]
+        for number, line in enumerate(_lines(times, ("Operation", "Ticks")), start=2)
+    }
     if ticks.keys() != {"Allocate", "Deallocate"}:
         raise UserError(f"{folder / stem}_times.csv needs a row for Allocate and one for Deallocate")
     # Of blocks without length, since the files do not say it, and from address 0 on: the distances are what they were.
@@ -226,11 +230,28 @@ def _measured(folder: Path, stem: str) -> Measured:
     return Measured("", ticks["Allocate"] * TICK_NS, ticks["Deallocate"] * TICK_NS, none, none, addresses)
 
 
-def _read(path: Path, header: str, columns: str) -> np.ndarray:
+def _lines(path: Path, header: tuple[str, ...]) -> list[list[str]]:
     try:
-        first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
-        if first != header:
-            raise UserError(f"{path} does not begin with {header}")
-        return np.loadtxt(lines, columns, delimiter=",", comments=None, ndmin=1) if lines else np.zeros(0, columns)
-    except (OSError, ValueError) as error:
+        with path.open(newline="") as file:
+            lines = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if not lines or lines[0] != list(header):
+        raise UserError(f"{path} does not begin with {','.join(header)}")
+    return lines[1:]
+
+
+def _rows(path: Path, header: tuple[str, ...]) -> list[list[int]]:
+    return [_numbers(path, number, line, len(header)) for number, line in enumerate(_lines(path, header), start=2)]
+
+
+def _numbers(path: Path, number: int, line: list[str], columns: int) -> list[int]:
+    try:
+        values = [int(word) for word in line]
+    except ValueError:
+        values = []
+    if len(values) != columns or any(abs(value) >= 1 << 62 for value in values):
+        raise UserError(
+            f"{path}, line {number}: {','.join(line)!r} is not {columns} whole number{'s' if columns > 1 else ''}"
+        )
+    return values
