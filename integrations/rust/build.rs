@@ -6,7 +6,7 @@ use std::{env, fs};
 
 /// Not of the library itself: the stand-in for malloc, other systems.
 const LEFT_OUT: [&str; 2] = ["malloc", "windows"];
-/// Where a call fewer counts; library/src/heap/CMakeLists.txt says what each option is for.
+/// Where a call fewer counts; library/src/heap/fast_paths.cmake says what each option is for.
 const FAST_PATHS: [&str; 3] = ["malloc_api.cpp", "arena_api.cpp", "small_blocks.cpp"];
 
 fn collect(folder: &Path, sources: &mut Vec<PathBuf>) {

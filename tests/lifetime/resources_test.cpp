@@ -96,11 +96,13 @@ TEST_P(EachLifetime, reallocate_of_nothing_allocates) {
 TEST_P(EachLifetime, every_power_of_two_up_to_16_kib_is_an_alignment_for_small_and_large_blocks) {
   for (std::size_t alignment = 1; alignment <= max_alignment; alignment *= 2) {
     for (const std::size_t size : {1u, 3u, 16'384u, 16'385u, 300'000u}) {
+      void* const before = allocate(1, 1, GetParam());  // or each block of temp begins where the first did
       auto* const block = static_cast<unsigned char*>(allocate(size, alignment, GetParam()));
       ASSERT_NE(block, nullptr);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u) << alignment;
       block[0] = block[size - 1] = 1;
       deallocate(block, GetParam());
+      deallocate(before, GetParam());
     }
   }
 }

@@ -89,7 +89,8 @@ typedef enum by_heap_setting {
   BY_HEAP_PURGE,        ///< milliseconds until free memory goes back to the operating system, up to 1000000 (500)
   BY_HEAP_JANITOR,      ///< 0: no background thread, by_heap_frame_end does its work; set to 1: from now on one (1).
                         ///< In the environment, 0 also forbids the one that gives back what block pools do not need.
-  BY_HEAP_HUGE_PAGES    ///< 1: ask for transparent huge pages, 0: for small ones, for memory not yet populated (1)
+  BY_HEAP_HUGE_PAGES    ///< 1: ask for transparent huge pages, 0: for small ones, for memory not yet populated (1).
+                        ///< Always small where the system's pages are larger than 4 KiB.
 } by_heap_setting;
 
 /// Changes a setting, from the janitor's next round on. 0, or -1 with errno EINVAL for a value out of range, ENOMEM

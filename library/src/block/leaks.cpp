@@ -31,6 +31,9 @@ template <class Visit>
 void for_each_type(std::size_t stride, bool counted, Visit&& visit) {
   const TypeRecord* const newest = types.load(std::memory_order_acquire);
   for (const TypeRecord* type = newest; type != nullptr; type = type->next) {
+    if (type->stride != stride || is_counted(type) != counted) {
+      continue;
+    }
     const TypeRecord* first = nullptr;
     std::ptrdiff_t live = 0;
     for (const TypeRecord* other = newest; other != nullptr; other = other->next) {

@@ -55,8 +55,7 @@ constinit std::array<Chains, slot_count> chains{};
 constexpr std::size_t first_large_slot = small_stride / unit + 1;
 constinit std::array<std::atomic<std::uint32_t>, slot_count - first_large_slot> large_strides{};
 
-// In a watched process, all threads share one watched pool per slot.
-constinit base::Mutex watched_lock;
+// In a watched process, all threads share one watched pool per slot, guarded by watched_lock.
 constinit std::array<Pool*, slot_count> watched{};
 
 std::uint32_t slot_of_stride(std::size_t stride) {

@@ -20,10 +20,14 @@ namespace {
 // So many freed blocks of a pool wait before the oldest is handed out again, so that a late use still finds the poison.
 constexpr std::size_t least_waiting = 256;
 
-[[noreturn]] void fail(const char* fault, const void* block, std::size_t stride) {
+[[noreturn]] void fail(const char* fault, const void* block, std::size_t stride = 0) {
   char what[120];
-  std::snprintf(what, sizeof what, "%s, of a pool of %zu-byte blocks", fault, stride);
-  checks::report_fault(what, block);
+  if (stride != 0) {
+    std::snprintf(what, sizeof what, "%s, of a pool of %zu-byte blocks", fault, stride);
+    fault = what;
+  }
+  watched_lock.unlock();  // whoever has it: a report names frames, which may allocate, and ends the process
+  checks::report_fault(fault, block);
 }
 
 constinit std::atomic<long> fail_countdown{-1};
@@ -50,7 +54,7 @@ std::uint16_t* kind_of(const void* block, bool make = false) {
   return kinds == nullptr ? nullptr : &(*kinds)[offset % granule_bytes / least_stride];
 }
 
-// Guarded by the lock of watched static pools.
+// Guarded by watched_lock.
 constinit std::array<TypeRecord*, 4096> numbered_types{};  // types beyond are reported as untyped
 constinit std::uint16_t last_type = untyped;
 
@@ -58,7 +62,7 @@ constinit std::uint16_t last_type = untyped;
 // as many. Ends the process when there is none.
 BlockSlab* slab_at(const void* block) {
   if (!in_window(block)) {
-    checks::report_fault("foreign free (no block allocator ever made this address)", block);
+    fail("foreign free (no block allocator ever made this address)", block);
   }
   const Index inside = index_of(slab_of(block, slab_mask_of(slab_shift)));
   for (unsigned order = 0; order <= max_order; ++order) {
@@ -70,10 +74,12 @@ BlockSlab* slab_at(const void* block) {
       return &slab(first);
     }
   }
-  checks::report_fault("foreign free (no live slab is here)", block);
+  fail("foreign free (no live slab is here)", block);
 }
 
 }  // namespace
+
+constinit base::Mutex watched_lock;
 
 // Freed blocks in the order of their frees.
 class Watch : public checks::Quarantine<void*> {};
@@ -129,11 +135,16 @@ void* watch_allocate(Pool* pool) {
       return nullptr;
     }
     block = pool->watch->pop();
-    checks::check_untouched(block, pool->stride);
+    if (checks::fill_hidden() &&
+        !checks::is_filled(block, static_cast<std::byte*>(block) + pool->stride, checks::freed_byte)) {
+      fail("use after free (the block was written to while it was free)", block, pool->stride);
+    }
   }
   std::uint16_t* const kind = kind_of(block, true);
   if (kind == nullptr) {
-    return nullptr;  // the block is lost, which is safe
+    checks::hide(block, pool->stride);
+    pool->watch->push(block);
+    return nullptr;
   }
   *kind = untyped;
   checks::show(block, pool->stride);

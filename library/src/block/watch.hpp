@@ -13,7 +13,12 @@
 
 #include <cstddef>
 
+#include "base/threads.hpp"
+
 namespace blockyard::block {
+
+/// Of the watched static pools. The first of the locks.
+extern constinit base::Mutex watched_lock;
 
 struct Pool;
 struct BlockSlab;

@@ -22,7 +22,9 @@ using blockyard::fuzz::Bytes;
 
 class Exercise {
  public:
-  explicit Exercise(std::span<const std::uint8_t> input) : bytes_(input) {}
+  /// So many bytes at each end of a block are filled and compared: a fuzzer should spend its time in the heap.
+  explicit Exercise(std::span<const std::uint8_t> input, std::size_t most_filled = 4096)
+      : bytes_(input), most_filled_(most_filled) {}
 
   /// nullptr, or a sentence that says what went wrong.
   const char* run() {
@@ -83,15 +85,13 @@ class Exercise {
   }
   std::size_t alignment() { return std::size_t{1} << (bytes_.byte() % 18); }
 
-  // The first and last bytes only of what is large: the exercise should spend its time in the heap.
-  static constexpr std::size_t most_filled = 4096;
-  static void fill(unsigned char* block, const Block& known) {
-    const std::size_t part = std::min(known.size, most_filled);
+  void fill(unsigned char* block, const Block& known) const {
+    const std::size_t part = std::min(known.size, most_filled_);
     std::memset(block, known.fill, part);
     std::memset(block + known.size - part, known.fill, part);
   }
   void check_contents(const unsigned char* block, std::size_t bytes, const Block& known) {
-    const std::size_t part = std::min(known.size, most_filled);
+    const std::size_t part = std::min(known.size, most_filled_);
     const auto filled = [&](std::size_t at) { return at < part || at >= known.size - part; };
     for (std::size_t at = 0; at < bytes; at = at + 1 == part ? std::max(part, known.size - part) : at + 1) {
       if (filled(at) && block[at] != known.fill) {
@@ -275,6 +275,7 @@ class Exercise {
   }
 
   Bytes bytes_;
+  std::size_t most_filled_;
   const char* fault_ = nullptr;
   unsigned births_ = 0;
   Blocks blocks_;

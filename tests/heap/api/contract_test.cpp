@@ -178,6 +178,18 @@ TEST(HeapContractDeathTest, a_foreign_pointer_is_reported_and_not_dereferenced) 
   EXPECT_DEATH(by_free(reinterpret_cast<void*>(std::uintptr_t{0x10})), "never handed out");
 }
 
+TEST(HeapContractDeathTest, a_small_block_freed_twice_in_a_row_is_reported) {
+  for (const std::size_t size : {0u, 16u, 200u, 8'000u}) {
+    EXPECT_DEATH(
+        {
+          void* const block = by_malloc(size);
+          by_free(block);
+          by_free(block);
+        },
+        "freed already");
+  }
+}
+
 TEST(HeapContractDeathTest, a_freed_block_that_was_written_to_is_reported_before_its_link_is_followed) {
   EXPECT_DEATH(
       {
@@ -236,6 +248,20 @@ TEST(HeapContractDeathTest, a_second_free_is_reported_when_the_block_comes_back_
       "freed already");
 }
 
+TEST(HeapContractDeathTest, a_block_freed_twice_with_another_freed_between_is_reported) {
+  for (const std::size_t size : {16u, 200u, 8'000u}) {
+    EXPECT_DEATH(
+        {
+          void* const block = by_malloc(size);
+          void* const other = by_malloc(size);
+          by_free(block);
+          by_free(other);
+          by_free(block);
+        },
+        "freed already");
+  }
+}
+
 // The checked build knows more and says it.
 #if defined(GTEST_USES_SIMPLE_RE)  // which has no alternatives
 constexpr const char* no_live_block = "blockyard: .* of a ";
@@ -251,6 +277,22 @@ TEST(HeapContractDeathTest, freed_blocks_and_foreign_pointers_have_no_size) {
     by_free(block);
     EXPECT_DEATH(static_cast<void>(by_usable_size(block)), no_live_block);
     EXPECT_DEATH(by_realloc(block, 4 * size), no_live_block);
+  }
+}
+
+TEST(HeapContractDeathTest, a_large_block_freed_twice_or_from_inside_is_reported) {
+  for (const std::size_t size : {20'000u, 100'000u}) {  // cached when freed, and not
+    auto* const block = static_cast<char*>(by_malloc(size));
+    EXPECT_DEATH(by_free(block + 4096), no_live_block);
+    EXPECT_DEATH(by_free(block + by_usable_size(block) - 4096), no_live_block);
+    EXPECT_DEATH(by_free(block + 16), no_live_block);
+    EXPECT_DEATH(
+        {
+          by_free(block);
+          by_free(block);
+        },
+        no_live_block);
+    by_free(block);
   }
 }
 

@@ -16,7 +16,7 @@ TEST(HeapShadowModel, random_operations_never_overlap_nor_change_a_live_block) {
     for (std::uint8_t& byte : bytes) {
       byte = static_cast<std::uint8_t>(random());
     }
-    const char* const fault = heap_exercise::Exercise(bytes).run();
+    const char* const fault = heap_exercise::Exercise(bytes, ~std::size_t{0}).run();
     ASSERT_EQ(fault, nullptr) << fault << ", seed " << seed;
   }
   by_heap_reserve(0);

@@ -139,7 +139,7 @@ void* Plain::allocate_aligned(std::size_t alignment, std::size_t size) {
   return allocate_large(std::max(size, small_limit + 1), alignment, nullptr);
 }
 
-// Frees that are not the plain case: an arena's block, whole pages, or a pointer that is not ours.
+// Frees that are not the plain case: an arena's block, one of 0 bytes, whole pages, or a pointer that is not ours.
 void Plain::deallocate(void* block) {
   if (!region.contains(block)) {
     checks::report_fault("free of a pointer that this heap never handed out", block);

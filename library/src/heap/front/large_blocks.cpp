@@ -187,6 +187,9 @@ std::size_t usable_of_empty_block(const void* pointer) {
 
 void give_empty_block(const void* block) {
   const auto index = static_cast<std::uint32_t>(region.offset_of(block) / block_alignment);
+  if (index == 0 || index > empty_begun.load(std::memory_order_relaxed)) {
+    checks::report_fault("free of a pointer that this heap never handed out", block);
+  }
   std::uint32_t expected = live_empty;
   if (!empty_links[index].compare_exchange_strong(expected, 0, std::memory_order_relaxed)) {
     report_freed_twice(block);
