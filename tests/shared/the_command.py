@@ -40,7 +40,7 @@ def success(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProce
 def refusal(done: subprocess.CompletedProcess[str]) -> str:
     """What a command that failed says: sentences, no traceback."""
     assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr and "blockyard" in done.stderr, done.stderr
+    assert done.stderr and "Traceback" not in done.stderr, done.stderr
     return done.stderr
 
 
