@@ -1,4 +1,4 @@
-/// A number that one thread changes and others read. Included by block_slab.hpp.
+/// Statistics' numbers. Included by block_slab.hpp.
 #ifndef BLOCKYARD_DETAIL_RELAXED_HPP
 #define BLOCKYARD_DETAIL_RELAXED_HPP
 
