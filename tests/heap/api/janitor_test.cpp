@@ -218,8 +218,8 @@ TEST(Janitor, gives_back_what_is_freed_among_what_has_gone_back) {
 }
 
 // A game's turns: much is freed and soon wanted again, over a heap that is large beside it. To give that back meanwhile
-// and populate it again was most of the janitor's time. A machine so slow that the program seems quiet for a tick of the
-// janitor's clock spoils a try, which then does not count.
+// and populate it again was most of the janitor's time. A machine so slow that the program seems quiet for a tick of
+// the janitor's clock spoils a try, which then does not count.
 TEST(Janitor, keeps_what_a_program_that_comes_and_goes_will_want_again) {
   constexpr std::size_t bytes = 200'000;
   const auto allocated = [](int blocks) {

@@ -1,4 +1,4 @@
-/// Statistics' numbers. Included by block_slab.hpp.
+/// Numbers that others read while one thread changes them. Included by block_slab.hpp.
 #ifndef BLOCKYARD_DETAIL_RELAXED_HPP
 #define BLOCKYARD_DETAIL_RELAXED_HPP
 
