@@ -207,3 +207,22 @@ def test_an_interrupted_row_of_parts_says_how_to_go_on(parts: str) -> None:
     said, _ = running.communicate(timeout=60)
     assert running.returncode == 130
     assert 'PARTS="second third"' in said
+
+
+def test_each_run_under_wine_at_a_time_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    # `echo` stands for Wine.
+    script = f'. {ROOT}/tests/windows/wine; BLOCKYARD_WINE=echo; begin_wine && echo "${{WINEPREFIX##*/}}"; read -r _'
+
+    def begun() -> tuple[subprocess.Popen, str]:
+        run = subprocess.Popen(
+            ["bash", "-c", script], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        return run, run.stdout.readline()
+
+    (first, _), (second, _) = runs = [begun(), begun()]
+    assert [folder for _, folder in runs] == ["wine\n", "wine-2\n"]
+    first.communicate()
+    third, folder = begun()
+    assert folder == "wine\n"
+    for run in (second, third):
+        run.communicate()
