@@ -1,5 +1,6 @@
 """Two campaigns side by side: a planted change is found, and two measurements of the same thing are not told apart."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,8 @@ def test_too_few_samples_are_inconclusive_and_say_so(tmp_path: Path) -> None:
     found = compare(tmp_path / "base", tmp_path / "new")
     assert found.claim("mine", "malloc", "p99.99")["reason"] == "too few samples"
     assert found.claim("mine", "malloc", "p50")["verdict"] == "worse"
+    for table in re.split(r"\n(?=\S.*: NEW against BASE)", found.text)[1:]:
+        assert ("(...) inconclusive" in table) == bool(re.search(r"\([+-]", table)), table
 
 
 def test_two_repeats_prove_nothing(tmp_path: Path) -> None:

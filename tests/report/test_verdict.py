@@ -115,6 +115,12 @@ def test_allocators_that_differ_by_noise_alone_improve_nothing(tmp_path: Path) -
     assert "No other allocator improves anything beyond noise" in said
 
 
+def test_a_legend_stands_only_below_what_it_explains(tmp_path: Path) -> None:
+    for folder, other, signs in (("a", {}, ""), ("b", {"speed": 0.5}, "%"), ("c", {"mib": 1024}, "x")):
+        text = build(campaign(tmp_path / folder, glibc={}, other=other).directory, options=TABLES).text
+        assert re.findall("(.*): a change from glibc beyond noise", text) == [signs] * bool(signs)
+
+
 def test_two_repeats_claim_nothing_and_say_what_would(tmp_path: Path) -> None:
     said = answered(campaign(tmp_path / "r", repeats=2, glibc={}, quick={"speed": 0.5}).directory)
     assert "does not show in 2 repeats; replay with --repeats 5" in said and "quick" not in said

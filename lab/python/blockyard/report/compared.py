@@ -104,11 +104,13 @@ def _matrix(section: Section, operation: Operation) -> Table:
         for x, percentile in enumerate(percentiles)
         if (claim := cells.get((name, percentile))) and claim.verdict is Verdict.BETTER and not claim.is_null
     }
+    shown = [cell for row in rows for cell in row.cells if cell]
+    inconclusive = ["(...) inconclusive: no claim is made"] if any(cell.startswith("(") for cell in shown) else []
     return Table(
         f"{operation.value}{touch}: NEW against BASE",
         [Column(one.label) for one in percentiles],
         rows,
-        notes=["(...) inconclusive: no claim is made", *_power(claims, percentiles)],
+        notes=[*inconclusive, *_power(claims, percentiles)],
         absent="too few samples for this percentile",
         better=frozenset(better),
     )

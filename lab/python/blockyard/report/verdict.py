@@ -247,6 +247,8 @@ def table(one: Answer) -> Table:
         for x, measure in enumerate(measures)
         if measure in each.those(Verdict.BETTER)
     }
+    changes = "".join(cell for row in rows for cell in row.cells if isinstance(cell, str))
+    signs = [sign for sign in "%x" if sign in changes]
     return Table(
         f"against {one.of.own.name}" if one.of.own is not None else "side by side",
         [
@@ -256,7 +258,7 @@ def table(one: Answer) -> Table:
         ],
         rows,
         ["malloc with first touch", f"frames ({standing.trusted(one.members).value})", "memory"],
-        [f"%: a change from {one.of.own.name} beyond noise"] if one.of.own is not None and one.others else [],
+        [f"{', '.join(signs)}: a change from {one.of.own.name} beyond noise"] if signs else [],
         better=frozenset(better),
     )
 

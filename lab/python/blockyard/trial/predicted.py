@@ -81,7 +81,8 @@ def table(predicted: Predicted, story: Story) -> Table | None:
         rows.append(Row(name, cells, key=name))
     if not rows:
         return None
-    notes = ["within, outside: of the difference's ends that the trial found, above"]
+    judged = any(cell.endswith(("within", "outside")) for row in rows for cell in row.cells if cell)
+    notes = ["within, outside: of the difference's ends that the trial found, above"] if judged else []
     notes += [f"{title}: {_REASONS[title]}" for title in titles if title in outside]
     columns = [Column(title.replace(" ", "\n", 1)) for title in titles]
     return Table(f"Predicted by replay: difference from {story.first}", columns, rows, notes=notes, absent="not known")

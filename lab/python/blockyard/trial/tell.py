@@ -171,7 +171,9 @@ class Story:
             if name != self.first
         ]
         columns = [Column(one.title.replace(" ", "\n", 1)) for one in wanted]
-        note = "not more than so much either way (±), where these runs show no difference; all hold together in 95 %"
+        note = "all hold together in 95 %"
+        if any(cell and cell.startswith("±") for row in rows for cell in row.cells):
+            note = f"not more than so much either way (±), where these runs show no difference; {note}"
         return Table(f"{title}: difference from {self.first}", columns, rows, notes=[note], absent="too few runs")
 
     def _difference_cell(self, name: str, one: Measure) -> str | None:
