@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from the_command import ROOT, blockyard, success
+from the_command import ROOT, blockyard, refusal, success
 
 from blockyard import native
 
@@ -343,6 +343,16 @@ class TestOutput:
 def test_wrong_usage_exits_with_2():
     assert blockyard("cut").returncode == 2
     assert blockyard("convert", "x", "--nonsense").returncode == 2
+
+
+READERS = ["info %", "check %", "cut % -o x.byj", "convert % -o x.byj", "repeat % 2 -o x.byj", "names %", "sites %"]
+READERS += ["diff % %", "advise % --no-replay -o x", "export % -o x.folded", "replay % -a glibc -o x", "live --json %"]
+
+
+@pytest.mark.parametrize("line", READERS)
+def test_a_journal_that_cant_be_read_is_bad_input_as_a_missing_one_is(line, tmp_path):
+    journal = "/proc/sys/vm/drop_caches"  # of which root may read nothing either
+    assert journal in refusal(blockyard(*line.replace("%", journal).split(), cwd=tmp_path))
 
 
 def test_info_of_a_recording_without_times_and_threads_shows_no_lifetimes_no_frames_and_no_threads():

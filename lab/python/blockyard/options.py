@@ -38,11 +38,15 @@ class Seconds(Finite):
     most = 1e9  # some 31 years: no clock of the system takes more
 
 
-class OutputFolder(click.Path):
-    """A path that is not empty: an unset variable of a script would mean the folder it runs in."""
+class AnyPath(click.Path):
+    """Whoever opens it says what is wrong with it: click's own look takes what forbids reading for wrong usage."""
 
     def __init__(self) -> None:
-        super().__init__(path_type=Path)
+        super().__init__(readable=False, path_type=Path)
+
+
+class OutputFolder(AnyPath):
+    """A path that is not empty: an unset variable of a script would mean the folder it runs in."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
@@ -50,11 +54,8 @@ class OutputFolder(click.Path):
         return super().convert(value, param, ctx)
 
 
-class Journal(click.Path):
+class Journal(AnyPath):
     """A journal to read. What its recorder could not see is said first, on standard error."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
@@ -88,7 +89,7 @@ output_journal = click.option(
     "--output",
     required=True,
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=AnyPath(),
     help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).",
 )
 

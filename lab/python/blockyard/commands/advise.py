@@ -24,7 +24,7 @@ Examples:
 @click.argument("journal", type=options.Journal())
 @click.option(
     "--on",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     multiple=True,
     metavar="JOURNAL",
     help="Another recording of the program, to judge the advice. May be given several times.",

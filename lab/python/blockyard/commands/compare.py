@@ -23,8 +23,8 @@ def _export(form: str, text: str) -> Callable:
 
 
 @click.command(short_help="Is NEW better or worse than BASE? With gates for CI.", epilog=_EPILOG)
-@click.argument("base", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("base", type=options.AnyPath())
+@click.argument("new", type=options.AnyPath())
 @click.option(
     "--gate",
     "gates",

@@ -31,7 +31,7 @@ Examples:
     "--output",
     required=True,
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     help="Where to write; its ending chooses the form: " + ", ".join(chain(*_ENDINGS.values())) + ".",
 )
 @click.option("--as", "form", type=click.Choice(tuple(_ENDINGS)), help="The form, whatever the name ends in.")

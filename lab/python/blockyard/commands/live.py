@@ -12,7 +12,7 @@ import blockyard.live
 from blockyard.errors import UserError
 from blockyard.live.follower import Watch
 from blockyard.live.recorder import Recorder
-from blockyard.options import Finite
+from blockyard.options import AnyPath, Finite
 
 _MISSING = "the view needs Textual; install it with pip install 'blockyard[live]', or use --json"
 _MAGIC = b"\x89BYJ\r\n\x1a\n"  # lab/src/journal/format.hpp; of a journal that is just begun, a part of it
@@ -38,9 +38,7 @@ class _Live(click.Command):
     context_settings={"allow_interspersed_args": False},
     epilog=_EPILOG,
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=None, help="The journal to write [default: PROGRAM.byj]."
-)
+@click.option("-o", "--output", type=AnyPath(), default=None, help="The journal to write [default: PROGRAM.byj].")
 @click.option("--pid", type=click.IntRange(min=1), metavar="N", help="Watch a process that already runs.")
 @click.option("--frame-symbol", metavar="NAME", help="Calls of this function end a frame, as 'record' takes it.")
 @click.option("--fps", type=Finite(1, 10_000), default=60.0, metavar="N", help="The budget of a frame.  [60]")

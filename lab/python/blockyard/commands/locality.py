@@ -53,7 +53,7 @@ Example: blockyard locality --preset study -o locality
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Processes per allocator.")
 @click.option(
     "--draw",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     metavar="FILES",
     help="Measure nothing: draw the CSV files in this folder, whichever program wrote them.",
 )

@@ -47,12 +47,12 @@ class Naming(msgspec.Struct, frozen=True):
     "--debug-dir",
     multiple=True,
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     help="A folder with debug files or unstripped programs, searched before the system's; repeatable.",
 )
 @click.option(
     "--perf-map",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     metavar="FILE",
     help="Names of just-in-time compiled code.  [/tmp/perf-PID.map]",
 )

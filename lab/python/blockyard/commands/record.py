@@ -9,7 +9,7 @@ import click
 
 from blockyard import asleep, attaching, journal_tool, recording, recording_summary
 from blockyard.errors import UserError
-from blockyard.options import Seconds
+from blockyard.options import AnyPath, Seconds
 
 
 def _signal_number(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
@@ -35,9 +35,7 @@ Examples:
   blockyard record -o now.byj --pid 4242 --for 10
   blockyard record -o frames.byj --frame-symbol render_frame -- ./viewer""",
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=None, help="The journal to write [default: PROGRAM.byj]."
-)
+@click.option("-o", "--output", type=AnyPath(), default=None, help="The journal to write [default: PROGRAM.byj].")
 @click.option("--after", type=Seconds(min=0), metavar="S", help="Begin S seconds after the program's start.")
 @click.option("--for", "length", type=Seconds(min=0, min_open=True), metavar="S", help="Stop after S seconds.")
 @click.option("--quit", is_flag=True, help="End the program when the S seconds of --for are over.")

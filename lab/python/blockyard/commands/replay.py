@@ -61,7 +61,7 @@ Examples:
     "--campaign",
     "campaign_file",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     help="Take journals and options from a campaign file; options given here win.",
 )
 def command(

@@ -23,7 +23,7 @@ _VIEWS = {
 
 
 @click.command(short_help="Does allocation cost frames? Verdict, tables, pictures.")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=options.AnyPath())
 @options.output_folder("Where the report goes.  [DIRECTORY/report]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Everything: all tables, pictures, views and samples.")
 @options.allocators("Ask about these, with commas: tables hold them and the program's own allocator.")
@@ -60,7 +60,7 @@ _VIEWS = {
 @click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
 @click.option(
     "--advice",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     multiple=True,
     metavar="FOLDER",
     help="Advice about a journal of the campaign, for the page; implies --html.",

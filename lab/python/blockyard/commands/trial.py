@@ -45,7 +45,7 @@ Examples:
 @click.option(
     "--replayed",
     metavar="RESULTS",
-    type=click.Path(path_type=Path),
+    type=options.AnyPath(),
     help="Show what a replay of its journal, with report, had predicted.",
 )
 @options.output_folder("Keep all runs, report and pictures here; new or empty.", required=False)
