@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from recorded import command, environment, program, record, recording
@@ -50,6 +51,11 @@ def test_an_output_in_a_folder_that_does_not_exist(tmp_path):
 
 def test_an_output_that_is_a_folder(tmp_path):
     assert "is a folder" in sentence(recording(tmp_path, "true"))
+
+
+def test_an_output_in_a_folder_that_takes_no_file():
+    # Who asks whether it permits one is told so.
+    assert "/proc/x.byj can't be created: No such file" in sentence(recording(Path("/proc/x.byj"), "true"))
 
 
 def compiled(tmp_path, *options):
@@ -159,6 +165,7 @@ def test_a_full_disk_is_said_and_the_program_goes_on(tmp_path):
     )
     assert (done.exit_code, done.stdout) == (1, "45\n")
     assert "No space left on device" in done.stderr
+    assert all(line.count("/dev/full") == 1 for line in done.stderr.splitlines() if "/dev/full" in line)
 
 
 def test_one_journal_of_several_that_can_not_be_written_fails_the_recording(tmp_path):

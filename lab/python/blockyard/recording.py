@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -272,8 +273,13 @@ def check_output(request: Request) -> None:
         raise UserError(f"{output} exists already; name another file with -o, or pass --force to replace it")
     if not output.parent.is_dir():
         raise UserError(f"the folder {output.parent} does not exist; make it, or name another with -o")
-    if not os.access(output.parent, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
+    if output.exists() and not os.access(output, os.W_OK):
         raise UserError(f"{output} can't be written; name another file with -o")
+    try:
+        with tempfile.TemporaryFile(dir=output.parent):  # folders of /proc permit it and take none
+            pass
+    except OSError as error:
+        raise UserError(f"{output} can't be created: {error.strerror}; name another file with -o") from None
 
 
 def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:

@@ -90,7 +90,7 @@ def _pattern(outcome: Outcome) -> str:
 
 def _describe_journal(image: Image, journal: Journal) -> Iterator[str]:
     if journal.error:
-        yield f"  {journal.path}: incomplete: {journal.error}"
+        yield f"  {journal.path}: {_incomplete(journal)}"
         return
     events = journal.events
     each = f", {journal.bytes / events:.2f} bytes each" if events else ""
@@ -103,6 +103,11 @@ def _describe_journal(image: Image, journal: Journal) -> Iterator[str]:
     )
 
 
+def _incomplete(journal: Journal) -> str:
+    """Beside its name, with which the error begins."""
+    return f"incomplete: {journal.error.removeprefix(journal.path).lstrip(': ')}"
+
+
 def _list_journals(outcome: Outcome, journals: list[_Pair], notable: list[_Pair]) -> Iterator[str]:
     """One line each for the program's own journal and the largest of the others."""
     events = sum(journal.events for _, journal in journals)
@@ -112,7 +117,7 @@ def _list_journals(outcome: Outcome, journals: list[_Pair], notable: list[_Pair]
     shown = notable[:_MOST_LISTED]
     name_width = max(len(_name(journal, folder)) for _, journal in shown)
     for image, journal in shown:
-        what = f"incomplete: {journal.error}" if journal.error else _program(image)
+        what = _incomplete(journal) if journal.error else _program(image)
         marks = f", {counted(journal.frames, 'frame mark')}" if journal.frames else ""
         name = f"{_name(journal, folder):<{name_width}}"
         yield f"  {journal.events:>13,} events  {name}  {what}{marks}"
