@@ -16,6 +16,8 @@ import pytest
 import the_command
 from growing import JOURNAL
 
+from blockyard import native
+
 # Runs until the file that its argument names is there.
 _GAME = """
 import os, sys, time
@@ -89,6 +91,28 @@ def test_what_can_not_be_shown_is_refused_in_a_sentence(tmp_path, arguments, sen
     done = the_command.blockyard(*arguments, cwd=tmp_path, stdin=None)
     assert done.returncode == 1
     assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("follower", [None, "#!/bin/sh\necho blockyard: it fails >&2; exit 1"])
+def test_a_program_that_runs_already_is_left_where_nothing_can_follow(tmp_path, follower):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for name in ("blockyard-collect", "blockyard-attach", "blockyard-names", "libblockyard-record.so"):
+        (parts / name).symlink_to(native.path(name))
+    if follower:
+        (parts / "blockyard-follow").write_text(follower)
+        (parts / "blockyard-follow").chmod(0o755)
+    journal, over = tmp_path / "game.byj", tmp_path / "over"
+    with subprocess.Popen([sys.executable, "-c", _GAME, over], stdout=subprocess.DEVNULL) as game:
+        try:
+            line = ["live", "--json", "-o", journal, "--pid", game.pid]
+            done = the_command.blockyard(*line, more={"BLOCKYARD_BUILD": str(parts)}, timeout=60)
+        finally:
+            over.touch()
+    assert ("it fails" if follower else "blockyard-follow was not found") in the_command.refusal(done)
+    assert journal.exists() == bool(follower)
+    if follower:
+        the_command.success(the_command.blockyard("check", journal))
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("textual"), reason="Textual is not installed")

@@ -9,10 +9,12 @@ from pathlib import Path
 import click
 
 import blockyard.live
+from blockyard import native
 from blockyard.errors import UserError
 from blockyard.live.follower import Watch
 from blockyard.live.recorder import Recorder
 from blockyard.options import AnyPath, Finite
+from blockyard.terminal import terminate_like_interrupt
 
 _MISSING = "the view needs Textual; install it with pip install 'blockyard[live]', or use --json"
 _MAGIC = b"\x89BYJ\r\n\x1a\n"  # lab/src/journal/format.hpp; of a journal that is just begun, a part of it
@@ -90,18 +92,24 @@ def command(
     target = ["--", *program] if program else ["--pid", str(pid)]
     if journal.exists():
         raise UserError(f"{journal} exists already; name another file with -o")
+    native.path("blockyard-follow")  # before anything is recorded that nobody could show
     recorder = Recorder([*options, *target], holds_output=not (as_json or browser))
     if pid is not None and as_json:
         # What ends the recording ends the lines: the last one is about all of it.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: recorder.interrupt())
-    if recorder.has_begun(journal):
-        _show(journal, recorder, fps, as_json, browser, port)
+    elif pid is not None:
+        terminate_like_interrupt()
+    try:
+        if recorder.has_begun(journal):
+            _show(journal, recorder, fps, as_json, browser, port)
+    finally:  # also where nothing can be shown: a process that ran before is left as it was
         if pid is not None:
             recorder.interrupt()
         elif recorder.runs():
             click.echo(f"blockyard: {program[0]} runs on and is recorded; Ctrl-C reaches it", err=True)
-    sys.exit(recorder.finish())
+        code = recorder.finish()
+    sys.exit(code)
 
 
 def _require_view(browser: bool) -> None:
