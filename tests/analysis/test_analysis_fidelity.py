@@ -65,7 +65,7 @@ def test_full_speed_has_no_pace_to_be_graded_by(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "facts, sentence",
+    "facts, words",
     [
         (
             {"lateness_ns": LATE},
@@ -79,12 +79,15 @@ def test_full_speed_has_no_pace_to_be_graded_by(tmp_path: Path) -> None:
         ({"busy_cores": 1.5}, "one: others took up to 1.50 cores of the machine during a run: close what else runs"),
     ],
 )
-def test_a_run_below_grade_says_so_with_what_to_do(tmp_path: Path, facts: dict[str, object], sentence: str) -> None:
+def test_a_run_below_grade_says_so_with_what_to_do(tmp_path: Path, facts: dict[str, object], words: str) -> None:
     campaign = Campaign(tmp_path / "r", ["one", "two"])
     campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), **facts)
     campaign.run("two", rows([(0, MALLOC, 8, 0, 30, 0)]))
-    text = " ".join(build(campaign.directory, options=TABLES).text.split())
-    assert sentence in text and "one poor" in text and "two good" in text
+    section = build(campaign.directory, options=TABLES).json["sections"][0]
+    [sentence] = section["warnings"]
+    assert sentence.startswith(words)
+    [grades] = [one["rows"] for one in section["tables"] if one["title"].startswith("fidelity")]
+    assert {row["name"]: row["cells"][0] for row in grades} == {"one": "poor", "two": "good"}
 
 
 def test_runs_csv_has_the_grade_of_each_run_and_what_made_it(tmp_path: Path) -> None:
@@ -106,13 +109,23 @@ def test_a_count_that_no_column_holds_is_not_known(tmp_path: Path) -> None:
     assert [row["major_faults"] for row in pyarrow.csv.read_csv(out / "runs.csv").to_pylist()] == [0, None]
 
 
-def test_several_allocators_that_need_a_lock_are_told_in_the_plural(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["tlsf", "tlsf@prefaulted"])
-    for name in ("tlsf", "tlsf@prefaulted"):
+@pytest.mark.parametrize(
+    "names, lock, pool",
+    [
+        (["tlsf"], "tlsf is not thread-safe: every call took a lock, and its figures", "tlsf works out of a pool"),
+        (
+            ["tlsf", "tlsf@prefaulted"],
+            "tlsf and tlsf@prefaulted are not thread-safe: every call took a lock, and their figures",
+            "tlsf and tlsf@prefaulted work out of a pool",
+        ),
+    ],
+)
+def test_locks_and_pools_that_allocators_need_are_said(tmp_path: Path, names: list[str], lock: str, pool: str) -> None:
+    campaign = Campaign(tmp_path / "r", names)
+    for name in names:
         campaign.run(name, rows([(0, MALLOC, 8, 0, 30, 0)]), needs_lock=True, needs_pool=True)
-    text = " ".join(build(campaign.directory, options=TABLES).text.split())
-    assert "tlsf and tlsf@prefaulted are not thread-safe: every call took a lock, and their figures include it" in text
-    assert "tlsf and tlsf@prefaulted work out of a pool" in text
+    said = build(campaign.directory, options=TABLES).json["sections"][0]["warnings"]
+    assert [len(said), said[0].startswith(lock), said[1].startswith(pool)] == [2, True, True]
 
 
 def test_the_journals_rhythm_is_told_in_twenty_slices_and_by_frame(tmp_path: Path) -> None:

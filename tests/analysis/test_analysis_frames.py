@@ -356,14 +356,19 @@ def test_frames_csv_has_the_interval_of_a_share_beside_it(tmp_path: Path) -> Non
 def test_an_audio_buffer_has_its_shares_and_queue_in_the_report(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=3)
     many_frames(campaign)
-    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, thread="0")).text
-    assert all(f"share of an audio buffer of {samples} samples" in text for samples in frames.AUDIO_SAMPLES)
-    for view, queue in (("as-run", "6  8.00 ms"), ("inherent", "2  2.67 ms")):
-        table = text.split(f"share of an audio buffer of 64 samples (1.33 ms): {view}, defaults\n")[1].splitlines()
-        row = next(line for line in table if line.startswith("one "))
-        assert " ".join(queue.split()) in " ".join(row.split()) and row.endswith("games")
-    rule = "pro audio up to 2 ms, games up to 20 ms, music up to 200 ms, streaming up to 2000 ms"
-    assert rule in " ".join(text.split())
+    found = tables(campaign, thread="0")
+    for view, queue, latency_ms in (("as-run", 6, 8), ("inherent", 2, 8 / 3)):
+        shares = [one for title, one in found.items() if "audio" in title and title.endswith(f"): {view}, defaults")]
+        assert len(shares) == len(frames.AUDIO_SAMPLES)
+        assert shares[0]["rows"][0]["cells"][4:] == [queue, pytest.approx(latency_ms * MS), "games"]
+        rule = "pro audio up to 2 ms, games up to 20 ms, music up to 200 ms, streaming up to 2000 ms"
+        assert shares[0]["notes"][0].endswith(rule)
+
+
+def tables(campaign: Campaign, **options: object) -> dict[str, dict]:
+    """Of the whole report, by title."""
+    result = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, **options))
+    return {one["title"]: one for one in result.json["sections"][0]["tables"]}
 
 
 def test_a_phase_in_which_no_frame_begins_has_no_table_of_frames(tmp_path: Path) -> None:
@@ -375,7 +380,7 @@ def test_a_phase_in_which_no_frame_begins_has_no_table_of_frames(tmp_path: Path)
         ]
     )
     game(campaign, "one")
-    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).text
-    judged = {name: f"share of a frame at 60 Hz (16.7 ms) in {name}" in text for name in ("menu", "load", "play")}
+    titles = " ".join(tables(campaign))
+    judged = {name: f"share of a frame at 60 Hz (16.7 ms) in {name}" in titles for name in ("menu", "load", "play")}
     assert judged == {"menu": True, "load": False, "play": True}
-    assert "load, time in the allocator on all threads" in text
+    assert "load, time in the allocator on all threads" in titles

@@ -163,11 +163,6 @@ def test_repeat_of_a_damaged_journal_leaves_nothing(byj, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"game.byj", "game.txt"}
 
 
-@pytest.mark.parametrize("verb", ["info", "check", "cut", "convert", "repeat"])
-def test_every_verb_teaches_with_an_example(verb):
-    assert "Example: blockyard " + verb in blockyard(verb, "--help").stdout
-
-
 def test_the_command_shows_the_native_sentence_and_nothing_else(text):
     text.write_text(LINES + "nonsense\n")
     for verb in (["info"], ["check"], ["cut", "-o", "out.byj"], ["convert", "-o", "out.byj"]):

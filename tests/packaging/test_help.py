@@ -28,9 +28,12 @@ def test_help_shows_every_verb_with_an_example_below_it():
         assert f"blockyard {verb} " in example
 
 
-def test_help_fits_80_columns():
-    for text in (blockyard_help(), *map(blockyard_help, verbs())):
+def test_help_fits_80_columns_and_ends_with_an_example():
+    assert max(map(len, blockyard_help().splitlines())) <= 80
+    for verb in verbs():
+        text = blockyard_help(verb)
         assert max(map(len, text.splitlines())) <= 80
+        assert f"blockyard {verb}" in text.partition("Example")[2], verb
 
 
 def test_allocators_are_chosen_by_one_option_everywhere():

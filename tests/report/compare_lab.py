@@ -61,6 +61,16 @@ class Compared:
         ]
         return found
 
+    @property
+    def notes(self) -> list[str]:
+        """Those of the whole, then of the one section."""
+        [section] = self.facts["sections"]
+        return self.facts["notes"] + section["notes"]
+
+    def failed(self) -> list[tuple[str, str, str]]:
+        """Gates that did not pass, each with allocator and operation."""
+        return [(one["gate"], one["allocator"], one["operation"]) for one in self.facts["gates"] if not one["passed"]]
+
     def verdicts(self, *allocators: str) -> set[str]:
         return {
             claim["verdict"]

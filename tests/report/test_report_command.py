@@ -7,12 +7,13 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.csv
 import pytest
 from synthetic import Campaign, known_campaign, known_rows, lifelike_campaign, rows
-from the_command import blockyard, started, success
+from the_command import blockyard, sentence, started, success
 
 from blockyard.analysis import samples_library
 
@@ -20,16 +21,12 @@ Report = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--no-pictures", "--no-samples-parquet")
 
 
-def refusal(result: subprocess.CompletedProcess[str]) -> str:
-    """The one sentence of a refused command."""
-    assert result.returncode == 1, result.stderr
-    sentences = result.stderr.splitlines()
-    assert len(sentences) == 1 and sentences[0].startswith("blockyard: "), result.stderr
-    return sentences[0]
-
-
-def words(text: str) -> str:
-    return " ".join(text.split())
+def facts(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The JSON of a report on one section, with the cells of its tables by title and row."""
+    found = json.loads(success(result).stdout)
+    [section] = found["sections"]
+    tables = {one["title"]: {row["name"]: row["cells"] for row in one["rows"]} for one in section["tables"]}
+    return {**section, "notes": found["notes"], "cells": tables}
 
 
 def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign: Campaign, report: Report) -> None:
@@ -57,15 +54,15 @@ def test_report_goes_where_it_is_told(campaign: Campaign, report: Report, tmp_pa
 
 def test_allocators_and_journals_can_be_picked(tmp_path: Path, report: Report) -> None:
     known_campaign(tmp_path / "results")
-    result = report("results", "--allocator", "slow", "--journal", "game", *QUICK)
-    assert "slow" in result.stdout and "quick" not in result.stdout
+    found = facts(report("results", "--allocator", "slow", "--journal", "game", "--json", *QUICK))
+    assert {name for rows in found["cells"].values() for name in rows} == {"slow"}
 
 
 @pytest.mark.parametrize("option, what", [("--allocator", "allocator"), ("--journal", "journal")])
 def test_an_unknown_name_is_refused_with_the_known_ones(
     campaign: Campaign, report: Report, option: str, what: str
 ) -> None:
-    assert f"has no {what} 'nope'; it has " in refusal(report("results", option, "nope", *QUICK))
+    assert f"has no {what} 'nope'; it has " in sentence(report("results", option, "nope", *QUICK))
 
 
 def test_a_half_finished_campaign_is_reported_and_said_to_be_so(tmp_path: Path, report: Report) -> None:
@@ -73,41 +70,41 @@ def test_a_half_finished_campaign_is_reported_and_said_to_be_so(tmp_path: Path, 
     campaign.run("one", known_rows(1), 1)
     campaign.run("two", known_rows(1), 1)
     campaign.run("one", known_rows(2), 2)
-    said = words(report("results", *QUICK).stdout)
-    assert "not finished (3 of 4 runs are there)" in said and "two has 1" in said
+    found = facts(report("results", "--json", *QUICK))
+    assert "not finished (3 of 4 runs are there)" in found["notes"][0] and "two has 1" in found["warnings"][0]
 
 
 def test_failed_and_missing_allocators_are_listed_with_their_reasons(tmp_path: Path, report: Report) -> None:
     campaign = Campaign(tmp_path / "results", ["one", "bad"], missing=[("scudo", "libscudo.so is not installed")])
     campaign.run("one", known_rows(1))
     campaign.run("bad", None, status="failed", reason="it crashed (SIGSEGV)")
-    said = words(report("results", *QUICK).stdout)
-    assert "bad failed in 1 of 1 runs: it crashed (SIGSEGV)" in said
-    assert "scudo is missing: libscudo.so is not installed" in said
+    found = facts(report("results", "--json", *QUICK))
+    assert found["warnings"] == ["bad failed in 1 of 1 runs: it crashed (SIGSEGV)"]
+    assert found["notes"] == ["scudo is missing: libscudo.so is not installed"]
 
 
 def test_a_campaign_without_a_finished_run_says_what_to_do(tmp_path: Path, report: Report) -> None:
     Campaign(tmp_path / "results", ["one"], repeats=3)
-    assert "has no finished run yet (3 planned); 'blockyard replay --resume" in refusal(report("results"))
+    assert "has no finished run yet (3 planned); 'blockyard replay --resume" in sentence(report("results"))
 
 
 def test_a_campaign_whose_runs_all_failed_says_why(tmp_path: Path, report: Report) -> None:
     Campaign(tmp_path / "results", ["one"]).run("one", None, status="failed", reason="out of memory")
-    assert "no run of the campaign in results succeeded (one: out of memory)" in refusal(report("results"))
+    assert "no run of the campaign in results succeeded (one: out of memory)" in sentence(report("results"))
 
 
-def test_a_lock_that_an_allocator_needed_is_said(tmp_path: Path, report: Report) -> None:
+def test_an_allocator_that_needed_a_lock_is_marked(tmp_path: Path, report: Report) -> None:
     campaign = Campaign(tmp_path / "results", ["tlsf", "one"])
     campaign.run("tlsf", known_rows(1), needs_lock=True, needs_pool=True)
     campaign.run("one", known_rows(1))
-    said = words(report("results", *QUICK).stdout)
-    assert "tlsf is not thread-safe: every call took a lock" in said and "tlsf* " in said and "a pool" in said
+    assert "\ntlsf* " in report("results", *QUICK).stdout
 
 
 def test_a_replay_on_one_thread_is_said_to_be_one(tmp_path: Path, report: Report) -> None:
     known_campaign(tmp_path / "results", threads="one")
-    said = words(report("results", *QUICK).stdout)
-    assert "all events ran on one thread (--threads one)" in said and "on one thread" in said.split("Machine")[0]
+    found = facts(report("results", "--json", *QUICK))
+    assert found["warnings"][0].startswith("all events ran on one thread (--threads one)")
+    assert found["header"][2].endswith("on one thread")
 
 
 def test_untimed_runs_show_what_all_calls_together_take(tmp_path: Path, report: Report) -> None:
@@ -115,13 +112,18 @@ def test_untimed_runs_show_what_all_calls_together_take(tmp_path: Path, report: 
     campaign.run("one", known_rows(1))
     campaign.bursts("one", [(7, 0, 321_000_000)])
     campaign.bursts("null", [(7, 0, 1_000_000)])
-    assert report("results", *QUICK).returncode == 0
-    text = (campaign.directory / "report" / "report.txt").read_text()
-    assert "all calls together" in text and "320 ms" in text
+    found = facts(report("results", "--json", *QUICK))
+    assert found["cells"]["all calls together: untimed, defaults"]["one"][0] == 320_000_000
+
+
+def tampered() -> np.ndarray:
+    made = known_rows(2, 500)
+    made["event"][1000] += 1
+    return made
 
 
 @pytest.mark.parametrize(
-    "damage, sentence",
+    "damage, words",
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-20]), "should have 2,000 rows and has 1,999.4"),
         (lambda path: path.write_bytes(path.read_bytes() + b"x"), "should have 2,000 rows"),
@@ -130,28 +132,20 @@ def test_untimed_runs_show_what_all_calls_together_take(tmp_path: Path, report: 
         (lambda path: path.write_bytes(b"hello, this is no array at all"), "is not a sample file"),
         (lambda path: np.save(path, np.zeros(2000)), "does not have the columns of a sample file"),
         (lambda path: path.unlink(), "is missing though its run.json says that the run finished"),
+        (lambda path: np.save(path, tampered()), "row 1000"),
     ],
 )
 def test_damaged_samples_are_refused_by_name(
-    campaign: Campaign, report: Report, damage: Callable[[Path], None], sentence: str
+    campaign: Campaign, report: Report, damage: Callable[[Path], None], words: str
 ) -> None:
     path = campaign.folder("slow", 2) / "samples.npy"
     damage(path)
-    said = refusal(report("results", *QUICK))
-    assert str(path.relative_to(campaign.directory.parent)) in said and sentence in said
-
-
-def test_rows_that_were_tampered_with_are_refused_by_name(campaign: Campaign, report: Report) -> None:
-    path = campaign.folder("slow", 2) / "samples.npy"
-    made = known_rows(2, 500)
-    made["event"][1000] += 1
-    np.save(path, made)
-    said = refusal(report("results", *QUICK))
-    assert "runs/game/slow/1x-page/2/samples.npy" in said and "row 1000" in said
+    said = sentence(report("results", *QUICK))
+    assert str(path.relative_to(campaign.directory.parent)) in said and words in said
 
 
 @pytest.mark.parametrize(
-    "name, text, sentence",
+    "name, text, words",
     [
         ("campaign.json", "{", "campaign.json is not a campaign's plan"),
         ("campaign.json", "[]", "campaign.json"),
@@ -165,33 +159,33 @@ def test_rows_that_were_tampered_with_are_refused_by_name(campaign: Campaign, re
     ],
 )
 def test_damaged_documents_are_refused_by_name(
-    campaign: Campaign, report: Report, name: str, text: str, sentence: str
+    campaign: Campaign, report: Report, name: str, text: str, words: str
 ) -> None:
     (campaign.directory / name).write_text(text)
-    assert sentence in refusal(report("results", *QUICK))
+    assert words in sentence(report("results", *QUICK))
 
 
 def test_a_plan_that_does_not_say_why_an_allocator_is_missing_is_refused(campaign: Campaign, report: Report) -> None:
     path = campaign.directory / "campaign.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "missing": [{"name": "tlsf"}]}))
-    assert "campaign.json" in refusal(report("results", *QUICK))
+    assert "campaign.json" in sentence(report("results", *QUICK))
 
 
 def test_runs_of_different_machines_are_not_compared(campaign: Campaign, report: Report) -> None:
     path = campaign.folder("slow", 1) / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "ticks_per_ns": 3.4}))
-    assert "measured on different machines and cannot be compared" in refusal(report("results", *QUICK))
+    assert "measured on different machines and cannot be compared" in sentence(report("results", *QUICK))
 
 
 def test_a_folder_that_is_no_campaign_is_refused(tmp_path: Path, report: Report) -> None:
     (tmp_path / "empty").mkdir()
-    assert "empty holds no campaign" in refusal(report("empty"))
-    assert "nowhere is not a folder" in refusal(report("nowhere"))
+    assert "empty holds no campaign" in sentence(report("empty"))
+    assert "nowhere is not a folder" in sentence(report("nowhere"))
 
 
 def test_a_file_where_the_report_should_go_is_refused(campaign: Campaign, report: Report, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
-    assert "taken can't be written" in refusal(report("results", "-o", "taken", *QUICK))
+    assert "taken can't be written" in sentence(report("results", "-o", "taken", *QUICK))
     assert (tmp_path / "taken").read_text() == "mine"
 
 
@@ -255,7 +249,7 @@ def test_a_worker_that_dies_ends_the_report_with_a_sentence(tmp_path: Path, numb
     os.kill(workers_of(process)[0], number)
     out, said = process.communicate()  # returns when nobody is left who could write
     words = "a process that drew pictures ended, most likely because the machine ran out of memory; "
-    assert words in refusal(subprocess.CompletedProcess([], process.returncode, out, said))
+    assert words in sentence(subprocess.CompletedProcess([], process.returncode, out, said))
     assert not list((tmp_path / "results").rglob("report.txt"))
 
 
@@ -270,7 +264,7 @@ def stale_library(tmp_path: Path, source: str) -> str:
     (tmp_path / "build").mkdir()
     library = tmp_path / "build" / "libblockyard-samples.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=source, text=True, check=True)
-    found = refusal(by_itself(tmp_path, BLOCKYARD_BUILD=str(tmp_path / "build")))
+    found = sentence(by_itself(tmp_path, BLOCKYARD_BUILD=str(tmp_path / "build")))
     assert str(library) in found and "build it again with 'make build'" in found
     return found
 
@@ -295,13 +289,12 @@ def test_a_native_library_that_lacks_something_is_refused(
 
 def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -> None:
     limited = ("bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "bash")
-    assert "File too large" in refusal(blockyard("report", "results", cwd=tmp_path, under=limited))
+    assert "File too large" in sentence(blockyard("report", "results", cwd=tmp_path, under=limited))
     assert not list((tmp_path / "results").rglob("*.partial"))
 
 
 def test_json_has_the_verdict_and_every_table_as_values(campaign: Campaign, report: Report) -> None:
-    found = json.loads(report("results", "--json", *QUICK).stdout)
-    [section] = found["sections"]
+    section = facts(report("results", "--json", *QUICK))
     assert section["verdict"] and section["header"][0].startswith("Machine: Test Processor 9000")
     [table] = [one for one in section["tables"] if one["title"] == "free: as-run, defaults"]
     assert [column["unit"] for column in table["columns"]] == ["ns"] * 7
@@ -318,7 +311,3 @@ def test_tables_csv_has_a_row_a_cell(campaign: Campaign, report: Report) -> None
         and one["circumstances"] == "as-run, defaults"
     ]
     assert (float(cell["value"]), cell["unit"], cell["journal"]) == (2600, "ns", "game")
-
-
-def test_help_shows_an_example(report: Report) -> None:
-    assert "blockyard report results -a mimalloc" in report("--help").stdout

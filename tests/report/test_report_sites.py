@@ -199,9 +199,9 @@ def test_an_address_that_waits_longest_says_how_it_gets_a_name(tmp_path: Path) -
     sites_of(journal, campaign)
     path = f"/games{'/night-of-the-shooter' * 3}.byj"
     campaign.journal_facts(path=path)
-    text = " ".join(build(campaign.directory, options=TABLES).text.split())
-    assert "An unnamed function of libgame.so (+0x101) waits longest on quick" in text
+    said = " ".join(build(campaign.directory, options=TABLES).json["sections"][0]["verdict"])
+    assert "An unnamed function of libgame.so (+0x101) waits longest on quick" in said
     assert (
         f"To name it, install debug symbols (-dbgsym), run 'blockyard names {path}' (--debug-dir DIR for "
-        "symbols elsewhere) and replay again; or build with -g and record again." in text
+        "symbols elsewhere) and replay again; or build with -g and record again." in said
     )

@@ -44,6 +44,13 @@ def refusal(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    """The only one that a refused command says."""
+    said = refusal(done)
+    assert said.startswith("blockyard: ") and said.count("\n") == 1, said
+    return said
+
+
 def started(*arguments: object, cwd: Path | None = None, **options: Any) -> subprocess.Popen[str]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(line(*arguments), cwd=cwd, env=environment(), text=True, **(pipes | options))
