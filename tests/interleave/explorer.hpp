@@ -14,6 +14,7 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -89,14 +90,7 @@ class Explorer {
     if (current_ < 0) {
       return;
     }
-    std::vector<int> others;
-    if (preempted_ < preemptions_) {
-      for (int thread = 0; thread < static_cast<int>(fibres_.size()); ++thread) {
-        if (thread != current_ && !fibres_[static_cast<std::size_t>(thread)]->done) {
-          others.push_back(thread);
-        }
-      }
-    }
+    const std::vector<int> others = preempted_ < preemptions_ ? able(current_) : std::vector<int>();
     const std::size_t picked = choose(others.size() + 1);
     if (picked > 0) {
       ++preempted_;
@@ -107,13 +101,28 @@ class Explorer {
     }
   }
 
+  /// Lets others run as long as `held_up` says so, which is no preemption.
+  void wait_while(const std::function<bool()>& held_up) {
+    if (current_ < 0 || !held_up()) {
+      return;
+    }
+    Fibre& self = *fibres_[static_cast<std::size_t>(current_)];
+    self.held_up = held_up;
+    const std::vector<int> able = able_to_go_on();
+    if (able.empty()) {
+      throw Violation("every thread waits");
+    }
+    if (const int next = able[choose(able.size())]; next != current_) {
+      switch_to(next);
+    }
+    self.held_up = nullptr;
+  }
+
   /// Runs `last` alone, with every store visible, and ends the schedule: the child of a process that forks, which has
   /// none of its other threads.
   void end_in(const std::function<void()>& last) {
     current_ = -1;
-    for (auto& fibre : fibres_) {
-      commit(*fibre, nullptr);
-    }
+    commit_all();
     last();
     throw Ended();
   }
@@ -165,6 +174,7 @@ class Explorer {
     std::vector<char> stack = std::vector<char>(128 * 1024);
     std::function<void()> body;
     std::deque<Store> stores;
+    std::function<bool()> held_up;  ///< while it waits
     bool done = false;
   };
   struct Ended {};
@@ -207,15 +217,42 @@ class Explorer {
     self->leave();
   }
 
-  // Goes on with some thread that is not done, or with the explorer when all are or one has failed.
-  void leave() {
-    std::vector<int> left;
+  void commit_all() {
+    for (auto& fibre : fibres_) {
+      commit(*fibre, nullptr);
+    }
+  }
+
+  // Threads but `except` that are not done and wait for nothing.
+  std::vector<int> able(int except) const {
+    std::vector<int> found;
     for (int thread = 0; thread < static_cast<int>(fibres_.size()); ++thread) {
-      if (!fibres_[static_cast<std::size_t>(thread)]->done) {
-        left.push_back(thread);
+      const Fibre& fibre = *fibres_[static_cast<std::size_t>(thread)];
+      if (thread != except && !fibre.done && !(fibre.held_up && fibre.held_up())) {
+        found.push_back(thread);
       }
     }
-    if (left.empty() || ended_ || !violation_.empty()) {
+    return found;
+  }
+  // All of those. No store stays in its buffer for ever: when nobody can go on, all become visible.
+  std::vector<int> able_to_go_on() {
+    std::vector<int> found = able(-1);
+    if (found.empty()) {
+      commit_all();
+      found = able(-1);
+    }
+    return found;
+  }
+
+  // Goes on with some thread that is not done, or with the explorer when all are or one has failed.
+  void leave() {
+    const bool all_done = std::all_of(fibres_.begin(), fibres_.end(), [](const auto& fibre) { return fibre->done; });
+    if (all_done || ended_ || !violation_.empty()) {
+      setcontext(&main_);
+    }
+    const std::vector<int> left = able_to_go_on();
+    if (left.empty()) {
+      violation_ = "every thread waits";
       setcontext(&main_);
     }
     current_ = left[choose(left.size())];
@@ -252,9 +289,7 @@ class Explorer {
     swapcontext(&main_, &fibres_[static_cast<std::size_t>(current_)]->context);
     current_ = -1;
     if (violation_.empty()) {
-      for (auto& fibre : fibres_) {
-        commit(*fibre, nullptr);
-      }
+      commit_all();
       try {
         program.finally();
       } catch (const Violation& violation) {
@@ -361,6 +396,9 @@ class ModelAtomic {
     return compare_exchange_strong(expected, wanted, success, failure);
   }
 
+  /// What everybody sees: for Explorer::wait_while.
+  T visible() const { return memory_; }
+
  private:
   template <class Change>
   T modify(std::memory_order order, Change&& change) {
@@ -380,6 +418,25 @@ class ModelAtomic {
   }
 
   T memory_{};
+};
+
+/// A lock, in place of the C library's.
+class ModelLock {
+ public:
+  void lock() {
+    running->schedule_point();
+    running->wait_while([this] { return taken_; });
+    taken_ = true;
+  }
+  void unlock() {
+    running->schedule_point();
+    running->commit_own(nullptr);
+    taken_ = false;
+    running->schedule_point();
+  }
+
+ private:
+  bool taken_ = false;
 };
 
 /// The atomic types with which a protocol's shipped source runs in the explorer.

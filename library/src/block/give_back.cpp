@@ -24,18 +24,6 @@ bool wake() { return true; }
 void begin_in_child(bool ran, bool was_held_up);
 constinit base::BackgroundWork work{{"by-blocks", run, wake, begin_in_child}};
 
-bool says(std::uint64_t word, Unneeded state) {
-  return static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(state);
-}
-
-// The word of the same slab in another state.
-std::uint64_t with(std::uint64_t word, Unneeded state) { return word >> 32 << 32 | static_cast<std::uint32_t>(state); }
-
-bool move_on(Granule& info, std::uint64_t from, Unneeded to) {
-  return info.remote.compare_exchange_strong(from, with(from, to), std::memory_order_acq_rel,
-                                             std::memory_order_relaxed);
-}
-
 // Whether every block of the slab is in its remote list. Only static pools have such lists, and these stay.
 bool all_are_remote(Index index, std::uint64_t word) {
   return RemoteList::count_of(word) != 0 &&
@@ -63,9 +51,7 @@ class Claimed {
       const bool gone = (whole || !granule(granule(first.index).page).huge) &&
                         base::discard_pages(address_of(first.index), (end - first.index) * granule_bytes);
       for (; i < next; ++i) {
-        std::atomic<std::uint64_t>& word = granule(claimed_[i].index).remote;
-        word.store(with(word.load(std::memory_order_relaxed), gone ? Unneeded::given_back : Unneeded::a_while),
-                   std::memory_order_release);
+        end_giving_back(granule(claimed_[i].index).remote, gone);
         gave_ = gave_ || gone;
       }
     }
@@ -101,12 +87,12 @@ bool look() {
         continue;
       }
       if (says(word, Unneeded::a_while)) {
-        if (move_on(info, word, Unneeded::giving_back)) {
+        if (move_on(info.remote, word, Unneeded::giving_back)) {
           granules = Index{1} << granule(info.page).slab_order;
           claimed.add(index, granules);
         }
       } else if (says(word, Unneeded::lately) || all_are_remote(index, word)) {
-        more = move_on(info, word, Unneeded::a_while) || more;
+        more = move_on(info.remote, word, Unneeded::a_while) || more;
       }
     }
     claimed.give_back();

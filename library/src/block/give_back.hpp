@@ -25,22 +25,49 @@ enum class Unneeded : std::uint32_t {
   given_back,
 };
 
-/// Says that a slab is empty from now on. Owner.
-inline void mark_empty(Granule& info) {
-  info.remote.store(static_cast<std::uint64_t>(Unneeded::lately), std::memory_order_release);
+inline bool says(std::uint64_t word, Unneeded state) {
+  return static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(state);
+}
+/// The word of the same slab in another state.
+inline std::uint64_t with(std::uint64_t word, Unneeded state) {
+  return word >> 32 << 32 | static_cast<std::uint32_t>(state);
 }
 
+// What becomes of a slab's remote word. Templates, so that the shipped source also compiles against a test scheduler.
+
+/// Says that a slab is empty from now on. Owner.
+template <class Word>
+void mark_empty(Word& remote) {
+  remote.store(static_cast<std::uint64_t>(Unneeded::lately), std::memory_order_release);
+}
+
+struct Sleep {
+  void operator()() const { base::sleep_for(20'000); }  // a real-time thread that yields keeps the core
+};
 /// The slab is its owner's alone again: sets its remote word to 0. What it was. Waits for up to 2 MiB, or for one slab,
 /// to be given back.
-inline std::uint64_t take_remote_word(Granule& info) {
-  for (std::uint64_t seen = info.remote.load(std::memory_order_relaxed);;) {
-    if (static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(Unneeded::giving_back)) {
-      base::sleep_for(20'000);  // a real-time thread that yields keeps the core
-      seen = info.remote.load(std::memory_order_relaxed);
-    } else if (info.remote.compare_exchange_weak(seen, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+template <class Word, class Wait = Sleep>
+std::uint64_t take_remote_word(Word& remote, Wait wait = {}) {
+  for (std::uint64_t seen = remote.load(std::memory_order_relaxed);;) {
+    if (says(seen, Unneeded::giving_back)) {
+      wait();
+      seen = remote.load(std::memory_order_relaxed);
+    } else if (remote.compare_exchange_weak(seen, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       return seen;
     }
   }
+}
+
+/// The background thread moves the word on, unless the owner has taken it meanwhile: false.
+template <class Word>
+bool move_on(Word& remote, std::uint64_t from, Unneeded to) {
+  return remote.compare_exchange_strong(from, with(from, to), std::memory_order_acq_rel, std::memory_order_relaxed);
+}
+/// It was giving the slab's memory back, which is `gone` or stays.
+template <class Word>
+void end_giving_back(Word& remote, bool gone) {
+  remote.store(with(remote.load(std::memory_order_relaxed), gone ? Unneeded::given_back : Unneeded::a_while),
+               std::memory_order_release);
 }
 
 /// Called on slow paths, where memory may have become free: sees to it that the thread looks. Some loads where it runs.

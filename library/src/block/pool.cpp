@@ -121,7 +121,7 @@ void page_release(Pool* pool, Index page) {
   Granule& first = granule(page);
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
     base::list_remove(pool->empty, index, slab);
-    take_remote_word(granule(index));
+    take_remote_word(granule(index).remote);
     granule(index).state = SlabUse::unused;
     slab(index).owner.store(nullptr, std::memory_order_relaxed);
   }
@@ -164,7 +164,7 @@ void slab_emptied(Pool* pool, BlockSlab* record) {
   }
   base::list_remove(pool->partial, index, slab);
   info.state = SlabUse::empty;
-  mark_empty(info);
+  mark_empty(info.remote);
   list_empty(pool, index);
   --pool->busy_slabs;
   Granule& page = granule(info.page);
@@ -374,7 +374,7 @@ bool take_empty(Pool* pool) {
     return false;
   }
   base::list_remove(pool->empty, index, slab);
-  take_remote_word(granule(index));
+  take_remote_word(granule(index).remote);
   count_busy(pool, granule(index).page);
   make_current(pool, &slab(index));
   return true;
@@ -527,7 +527,7 @@ void pool_destroy(Pool* pool) {
     const Granule& first = granule(page);
     const Index next = first.next;
     for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-      take_remote_word(granule(index));
+      take_remote_word(granule(index).remote);
       granule(index).state = SlabUse::unused;
     }
     window_give(page, first.order, first.huge);
@@ -579,7 +579,7 @@ void pool_reset(Pool* pool) {
       record.excess = 0;
       if (granule(index).state != SlabUse::empty) {
         granule(index).state = SlabUse::empty;
-        mark_empty(granule(index));
+        mark_empty(granule(index).remote);
       }
       base::list_push(pool->empty, index, slab);
     }
@@ -632,7 +632,7 @@ void pool_adopt_lists(Pool* pool, std::size_t most) {
     Pool* const owner = slab(index).pool.load(std::memory_order_acquire);
     if (owner == pool) {
       const std::uint32_t last = info.oldest.load(std::memory_order_relaxed);
-      const std::uint64_t word = take_remote_word(info);
+      const std::uint64_t word = take_remote_word(info.remote);
       slab_receive(pool, &slab(index), {static_cast<std::uint32_t>(word), last, RemoteList::count_of(word)});
     } else {
       PendingStack::push(owner->pending, index, info.pending_next);  // it was announced before pool_adopt() moved it

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/atomic.hpp"
 #include "base/process.hpp"
 #include "base/threads.hpp"
 
@@ -46,10 +47,8 @@ struct Registered {
 
 /// One for each kind of State. Its owner has a lock for it, which all but enter(), known() and those of the calling
 /// thread alone need. Nothing here is ever destroyed.
-template <class State>
-class Registry : private ThreadEnds<State> {
-  using Ends = ThreadEnds<State>;
-
+template <class State, class Atomics = base::StandardAtomics, class Ends = ThreadEnds<State>>
+class Registry : private Ends {
  public:
   using Ends::has_left;
 
@@ -77,7 +76,8 @@ class Registry : private ThreadEnds<State> {
   }
 
   /// The calling thread has the state from now on. Without the lock, since it may allocate.
-  void enter(State* state, base::Mutex& lock) {
+  template <class Lock>
+  void enter(State* state, Lock& lock) {
     if (!Ends::enter(state)) {
       const std::lock_guard hold(lock);
       state->late_thread = base::thread_id();
@@ -127,8 +127,8 @@ class Registry : private ThreadEnds<State> {
     return nullptr;
   }
 
-  std::atomic<State*> parked_{nullptr};  // written under the lock
-  std::atomic<State*> known_{nullptr};
+  typename Atomics::template atomic<State*> parked_{nullptr};  // written under the lock
+  typename Atomics::template atomic<State*> known_{nullptr};
   State* late_ = nullptr;
 };
 
