@@ -3,9 +3,9 @@
 #include "blockyard/block_allocator.hpp"
 
 #include <bit>
-#include <cerrno>
 #include <new>
 
+#include "base/kept_errno.hpp"
 #include "block/pool.hpp"
 #include "block/watch.hpp"
 #include "blockyard/block.h"
@@ -126,13 +126,11 @@ by_block_pool* by_block_pool_create(size_t size, size_t alignment) {
   namespace block = blockyard::block;
   const size_t aligned = alignment == 0 ? 16 : alignment;
   if (size == 0 || size > block::max_block_bytes || !std::has_single_bit(aligned) || aligned > block::max_alignment) {
-    errno = EINVAL;
-    return nullptr;
+    return blockyard::base::failed(EINVAL);
   }
   void* const memory = Records::allocate();
   if (memory == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
+    return blockyard::base::failed(ENOMEM);
   }
   return new (memory) by_block_pool(size, aligned);
 }
@@ -148,10 +146,7 @@ void by_block_pool_set_name(by_block_pool* pool, const char* name) { pool->block
 
 void* by_block_pool_alloc(by_block_pool* pool) {
   void* const block = pool->blocks.allocate();
-  if (block == nullptr) {
-    errno = ENOMEM;
-  }
-  return block;
+  return block != nullptr ? block : blockyard::base::failed(ENOMEM);
 }
 
 void by_block_pool_free(by_block_pool* pool, void* block) {

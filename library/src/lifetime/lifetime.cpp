@@ -2,9 +2,9 @@
 #include "blockyard/lifetime.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
+#include "base/kept_errno.hpp"
 #include "base/say.hpp"
 #include "blockyard/blockyard.h"
 #include "blockyard/detail/type_record.hpp"
@@ -20,14 +20,9 @@ namespace {
 
 using namespace lifetime;
 
-void* refuse() {
-  errno = EINVAL;
-  return nullptr;
-}
-
 void* allocate_persistent(std::size_t size, std::size_t alignment) {
   if (!is_valid_alignment(alignment)) {
-    return refuse();
+    return base::failed(EINVAL);
   }
   return alignment <= alignof(std::max_align_t) ? by_malloc(size) : by_aligned_alloc(alignment, size);
 }
@@ -138,7 +133,7 @@ void* by_lifetime_alloc(size_t size, size_t alignment, by_lifetime which) {
     case BY_PERSISTENT:
       return allocate_persistent(size, alignment);
   }
-  return refuse();
+  return base::failed(EINVAL);
 }
 
 void by_lifetime_free(void* block, by_lifetime which) {
@@ -157,7 +152,7 @@ void by_lifetime_free(void* block, by_lifetime which) {
 
 void* by_lifetime_realloc(void* block, size_t old_size, size_t size, size_t alignment, by_lifetime which) {
   if (!lifetime::is_valid_alignment(alignment)) {
-    return refuse();
+    return base::failed(EINVAL);
   }
   if (block == nullptr) {
     return by_lifetime_alloc(size, alignment, which);

@@ -5,11 +5,11 @@
 // overlap, and does nothing worse.
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <mutex>
 #include <new>
 
 #include "base/bits.hpp"
+#include "base/kept_errno.hpp"
 #include "base/pages.hpp"
 #include "blockyard/heap.h"
 #include "blockyard/rewindable.hpp"
@@ -139,8 +139,7 @@ void* allocate_inside(by_rewindable* arena, std::size_t bytes, std::size_t align
       }
     }
     if (!advance(arena, piece, need)) {
-      errno = ENOMEM;
-      return nullptr;
+      return base::failed(ENOMEM);
     }
   }
 }
@@ -154,8 +153,7 @@ by_rewindable* by_rewindable_create(size_t bytes, by_rewindable* parent) {
   void* const memory = by_malloc(sizeof(by_rewindable));
   if (memory == nullptr || bytes > largest) {
     by_free(memory);
-    errno = ENOMEM;
-    return nullptr;
+    return base::failed(ENOMEM);
   }
   auto* const arena = new (memory) by_rewindable;
   arena->parent = parent;
@@ -187,16 +185,13 @@ void by_rewindable_destroy(by_rewindable* arena) {
 
 void* by_rewindable_alloc(by_rewindable* arena, size_t size, size_t alignment) {
   if (!lifetime::is_valid_alignment(alignment)) {
-    errno = EINVAL;
-    return nullptr;
+    return base::failed(EINVAL);
   }
   if (size > largest) {
-    errno = ENOMEM;
-    return nullptr;
+    return base::failed(ENOMEM);
   }
   if (by_rewindable_is_valid(arena) == 0) {
-    errno = ESTALE;
-    return nullptr;
+    return base::failed(ESTALE);
   }
   // With checks, the process ends when a rewind and an allocation overlap.
   const bool checked = checks::are_on();

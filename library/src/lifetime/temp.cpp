@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <iterator>
 #include <mutex>
 
 #include "base/bits.hpp"
+#include "base/kept_errno.hpp"
 #include "base/pages.hpp"
 #include "blockyard/temp_cursor.hpp"
 #include "checks/report.hpp"
@@ -107,8 +107,7 @@ void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::si
   const std::size_t bytes = size + (size == 0);
   if (checks::is_watched()) {
     if (!state->blocks.push({begin, bytes, true})) {
-      errno = ENOMEM;
-      return nullptr;
+      return base::failed(ENOMEM);
     }
     checks::check_untouched(pointer_to(begin), bytes);
     checks::show_fresh(pointer_to(begin), bytes);
@@ -349,8 +348,7 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
     close_gaps(state);
   }
   if (!state->outside.make_room()) {
-    errno = ENOMEM;
-    return nullptr;
+    return base::failed(ENOMEM);
   }
   void* const block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(state->outside.count()));
   return block == nullptr ? nullptr : enter_outside(state, region, block, size + (size == 0), alignment);

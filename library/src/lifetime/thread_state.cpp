@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <mutex>
 #include <new>
 
+#include "base/kept_errno.hpp"
 #include "lifetime/temp.hpp"
 
 namespace blockyard::lifetime {
@@ -134,14 +134,10 @@ bool thread_has_left() { return registry.has_left(); }
 
 ThreadState* ensure_thread(std::size_t alignment) {
   if (!is_valid_alignment(alignment)) {
-    errno = EINVAL;
-    return nullptr;
+    return base::failed(EINVAL);
   }
   ThreadState* const state = ensure_thread();
-  if (state == nullptr) {
-    errno = ENOMEM;
-  }
-  return state;
+  return state != nullptr ? state : base::failed(ENOMEM);
 }
 
 ThreadState* known_threads() { return registry.known(); }

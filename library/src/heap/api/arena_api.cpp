@@ -1,9 +1,9 @@
 // by_arena_...: heaps that no thread has.
 
 #include <bit>
-#include <cerrno>
 #include <cstdint>
 
+#include "base/kept_errno.hpp"
 #include "blockyard/heap.h"
 #include "heap/api/start.hpp"
 #include "heap/background/background_thread.hpp"
@@ -19,12 +19,7 @@ namespace {
 
 ThreadHeap* heap_of(by_arena* arena) { return reinterpret_cast<ThreadHeap*>(arena); }
 
-void* or_exhausted(void* block) {
-  if (block == nullptr) {
-    errno = ENOMEM;
-  }
-  return block;
-}
+void* or_exhausted(void* block) { return block != nullptr ? block : blockyard::base::failed(ENOMEM); }
 
 void* allocate(ThreadHeap* arena, std::size_t size, std::size_t alignment, bool* zeroed = nullptr) {
   if (guard::thorough) {
@@ -54,8 +49,7 @@ extern "C" {
 by_arena* by_arena_create(void) {
   ThreadHeap* const arena = initialise() ? process_heaps.take_empty() : nullptr;
   if (arena == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
+    return blockyard::base::failed(ENOMEM);
   }
   arena->is_arena = true;
   return reinterpret_cast<by_arena*>(arena);
@@ -104,8 +98,7 @@ void* by_arena_calloc(by_arena* arena, size_t count, size_t size) {
 
 void* by_arena_aligned_alloc(by_arena* arena, size_t alignment, size_t size) {
   if (!std::has_single_bit(alignment)) {
-    errno = EINVAL;
-    return nullptr;
+    return blockyard::base::failed(EINVAL);
   }
   if (alignment <= block_alignment) {
     return by_arena_alloc(arena, size);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 
+#include "base/kept_errno.hpp"
 #include "checks/report.hpp"
 #include "heap/api/slow_calls.hpp"
 #include "heap/api/start.hpp"
@@ -228,8 +228,7 @@ void* by_realloc(void* block, size_t size) {
 
 void* by_aligned_alloc(size_t alignment, size_t size) {
   if (!std::has_single_bit(alignment)) {
-    errno = EINVAL;
-    return nullptr;
+    return blockyard::base::failed(EINVAL);
   }
   if (alignment <= block_alignment) {
     return allocate(size);

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "base/kept_errno.hpp"
 #include "base/threads.hpp"
 #include "heap/front/heap_table.hpp"
 #include "heap/pages/page_allocator.hpp"
@@ -118,10 +118,7 @@ class Maintenance {
 extern Maintenance maintenance;
 
 /// Null, and errno says so.
-[[gnu::noinline, gnu::cold]] inline void* exhausted() {
-  errno = ENOMEM;
-  return nullptr;
-}
+[[gnu::noinline, gnu::cold]] inline void* exhausted() { return base::failed(ENOMEM); }
 
 /// Tries again once the calling thread's heap keeps nothing of what was freed; else exhausted().
 template <class Attempt>

@@ -2,7 +2,6 @@
 #include <malloc.h>
 
 #include <bit>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,8 +28,7 @@ BY_EXPORT void* realloc(void* block, size_t size) {
 BY_EXPORT void* reallocarray(void* block, size_t count, size_t size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
+    return blockyard::base::failed(ENOMEM);
   }
   return realloc(block, bytes);
 }
@@ -40,8 +38,7 @@ BY_EXPORT void* aligned_alloc(size_t alignment, size_t size) { return by_aligned
 // glibc rounds an alignment that is no power of two up to the next one.
 BY_EXPORT void* memalign(size_t alignment, size_t size) {
   if (alignment > SIZE_MAX / 2 + 1) {
-    errno = EINVAL;
-    return nullptr;
+    return blockyard::base::failed(EINVAL);
   }
   return by_aligned_alloc(std::bit_ceil(alignment), size);
 }
@@ -65,8 +62,7 @@ BY_EXPORT void* pvalloc(size_t size) {
   const std::size_t page = blockyard::base::page_size();
   const std::size_t rounded = blockyard::base::align_up(size == 0 ? page : size, page);
   if (rounded == 0) {
-    errno = ENOMEM;
-    return nullptr;
+    return blockyard::base::failed(ENOMEM);
   }
   return by_aligned_alloc(page, rounded);
 }
