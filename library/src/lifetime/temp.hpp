@@ -41,23 +41,36 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
 /// Resizes a block where it lies. False: it has to move.
 bool resize_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
 
+/// A block's alignment with its header, which must be aligned too.
+constexpr std::size_t effective(std::size_t alignment) { return std::max(alignment, alignof(BlockHeader)); }
+/// Cuts a block of so many bytes, and `front` before it, from the cursor's newest chunk: its address; 0 when the chunk
+/// has no room.
+inline std::uintptr_t bump(JobCursor& cursor, std::size_t front, std::size_t bytes, std::size_t alignment) {
+  const std::uintptr_t begin = round_up(cursor.next + front, alignment);
+  if (begin > cursor.end || bytes > cursor.end - begin) [[unlikely]] {
+    return 0;
+  }
+  cursor.next = begin + bytes;
+  cursor.live += 1;
+  return begin;
+}
+/// Writes its header.
+inline void* label(std::uintptr_t begin, BlockKind kind, std::uint32_t number) {
+  void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
+  new (header_of(block)) BlockHeader{kind, number};
+  return block;
+}
+
 /// A temp block that did not fit its region; `slot` is its index in the thread's table. nullptr when memory is
 /// exhausted.
 void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignment, std::uint32_t slot);
 /// The same from the thread's newest chunk alone, for blocks that follow one another: nullptr when it has no room, and
 /// in a watched process.
 inline void* allocate_outside_in_chunk(std::size_t size, std::size_t alignment, std::uint32_t slot) {
-  JobCursor& cursor = job_cursor();
-  const std::uintptr_t begin = round_up(cursor.next + header_bytes, std::max(alignment, alignof(BlockHeader)));
   const std::size_t bytes = size + (size == 0);
-  if (bytes > largest_shared || begin > cursor.end || bytes > cursor.end - begin) {
-    return nullptr;
-  }
-  cursor.next = begin + bytes;
-  cursor.live += 1;
-  void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
-  new (header_of(block)) BlockHeader{BlockKind::outside, slot};
-  return block;
+  const std::uintptr_t begin =
+      bytes <= largest_shared ? bump(job_cursor(), header_bytes, bytes, effective(alignment)) : 0;
+  return begin == 0 ? nullptr : label(begin, BlockKind::outside, slot);
 }
 /// Frees a block of temp job, or such a one; its header was checked.
 void release_block(void* block);

@@ -1,12 +1,10 @@
 // Temp job: bump allocation from the calling thread's newest chunk. A chunk goes back with its last block.
 #include "lifetime/temp.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <new>
 
 #include "base/bits.hpp"
 #include "checks/report.hpp"
@@ -24,9 +22,6 @@ constinit std::atomic<std::uint64_t> large{0};
 
 std::uintptr_t start_of(Chunk* chunk) { return reinterpret_cast<std::uintptr_t>(chunk + 1); }
 
-// The header must be aligned too.
-constexpr std::size_t effective(std::size_t alignment) { return std::max(alignment, alignof(BlockHeader)); }
-
 // Makes the chunk the cursor's newest.
 void set_chunk(JobCursor& cursor, Chunk* chunk) {
   const auto begin = reinterpret_cast<std::uintptr_t>(chunk);
@@ -35,17 +30,6 @@ void set_chunk(JobCursor& cursor, Chunk* chunk) {
   cursor.end = begin + chunk_bytes;
   cursor.chunk = chunk;
   cursor.live = 0;
-}
-
-// The address of the block; 0 when the chunk has no room.
-inline std::uintptr_t bump(JobCursor& cursor, std::size_t front, std::size_t bytes, std::size_t alignment) {
-  const std::uintptr_t begin = base::align_up(cursor.next + front, alignment);
-  if (begin > cursor.end || bytes > cursor.end - begin) [[unlikely]] {
-    return 0;
-  }
-  cursor.next = begin + bytes;
-  cursor.live += 1;
-  return begin;
 }
 
 void reuse(JobCursor& cursor, Chunk* chunk) {
@@ -143,12 +127,6 @@ std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) 
     checks::announce_allocated(whole + front, size, alignment);
   }
   return begin;
-}
-
-void* label(std::uintptr_t begin, BlockKind kind, std::uint32_t number) {
-  void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
-  new (header_of(block)) BlockHeader{kind, number};
-  return block;
 }
 
 void release(JobCursor& cursor, void* block) {
