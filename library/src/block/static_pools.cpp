@@ -80,13 +80,9 @@ void unlock_after_fork() {
   watched_lock.unlock();
 }
 
-constinit std::atomic<bool> fork_handled{false};
-
-// Once per process, before the first lock is taken that a fork on another thread could find held.
-void handle_fork() {
-  if (!fork_handled.load(std::memory_order_relaxed) && !fork_handled.exchange(true, std::memory_order_relaxed)) {
-    base::around_fork(lock_for_fork, unlock_after_fork<false>, unlock_after_fork<true>, [] { registry.forget_late(); });
-  }
+// Before there is a thread that could hold a lock while another forks.
+[[gnu::constructor(102)]] void handle_forks() {
+  base::around_fork(lock_for_fork, unlock_after_fork<false>, unlock_after_fork<true>, [] { registry.forget_late(); });
 }
 
 template <class Work>
@@ -110,7 +106,6 @@ void park(void* value) {
 
 // Gives the calling thread a state: that of an ended thread, or a new one.
 ThreadPools* enter() {
-  handle_fork();
   threads::Registry<ThreadPools>::Taken taken{};
   {
     const std::lock_guard lock(parked_lock);
@@ -148,7 +143,6 @@ Pool* thread_pool(ThreadPools* state, std::uint32_t slot, std::size_t stride) {
 }
 
 void* watched_allocate(std::uint32_t slot, std::size_t stride) {
-  handle_fork();
   const std::lock_guard lock(watched_lock);
   Pool*& pool = watched[slot];
   if (pool == nullptr) {

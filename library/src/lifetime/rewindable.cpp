@@ -149,7 +149,6 @@ void* allocate_inside(by_rewindable* arena, std::size_t bytes, std::size_t align
 extern "C" {
 
 by_rewindable* by_rewindable_create(size_t bytes, by_rewindable* parent) {
-  lifetime::guard_forks();
   void* const memory = by_malloc(sizeof(by_rewindable));
   if (memory == nullptr || bytes > largest) {
     by_free(memory);

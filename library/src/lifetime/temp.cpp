@@ -556,7 +556,6 @@ int by_temp_configure(size_t region, size_t limit) {
     errno = EINVAL;
     return -1;
   }
-  guard_forks();
   {
     const std::lock_guard lock(rare_lock);
     settings = {region, limit};

@@ -1,7 +1,6 @@
 #include "lifetime/thread_state.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <new>
 
@@ -91,21 +90,17 @@ void leave_thread(void* value) {
   registry.park(state);
 }
 
+// Before there is a thread that could hold the lock while another forks.
+[[gnu::constructor(102)]] void handle_forks() {
+  base::around_fork([] { rare_lock.lock(); }, [] { rare_lock.unlock(); }, become_child, become_child_alone);
+}
+
 // Before main, where it costs nobody a frame.
 [[gnu::constructor]] void prepare_main_thread() { by_lifetime_prepare(); }
 
 }  // namespace
 
-void guard_forks() {
-  // Not under a lock, which a child could find held. The system orders this and a fork.
-  static constinit std::atomic<bool> guarded{false};
-  if (!guarded.load(std::memory_order_relaxed) && !guarded.exchange(true)) {
-    base::around_fork([] { rare_lock.lock(); }, [] { rare_lock.unlock(); }, become_child, become_child_alone);
-  }
-}
-
 ThreadState* enter_thread() {
-  guard_forks();
   threads::Registry<ThreadState>::Taken taken{};
   {
     const std::lock_guard lock(rare_lock);
@@ -145,7 +140,6 @@ ThreadState* known_threads() { return registry.known(); }
 void add_figures(by_temp_statistics& total, const TempFigures& figures) { add(total, figures); }
 
 void add_ended(by_temp_statistics& total) {
-  guard_forks();
   const std::lock_guard lock(rare_lock);
   add(total, ended);
 }

@@ -131,10 +131,8 @@ inline ThreadState* ensure_thread() { return this_thread != nullptr ? this_threa
 ThreadState* ensure_thread(std::size_t alignment);
 
 /// The one lock of this component, for all that is rare: threads that begin and end, settings, fresh chunks and pieces
-/// of memory, and blocks that leak detection follows. Whoever holds it takes no other lock.
+/// of memory, and blocks that leak detection follows. Whoever holds it takes no other lock. Forks leave it free.
 extern base::Mutex rare_lock;
-/// Makes forks leave it free, from now on. Call it before the lock is first taken. O(1).
-void guard_forks();
 
 /// The newest of all states, which links to the others by next_known.
 ThreadState* known_threads();
