@@ -24,13 +24,23 @@ def test_what_draws_is_not_loaded_before_the_program_starts():
     assert subprocess.run([sys.executable, "-c", look]).returncode == 0
 
 
-def test_a_program_that_does_not_exist(tmp_path):
-    assert "was not found" in sentence(recording(tmp_path / "x.byj", "no-such-program"))
-
-
-def test_a_program_that_is_not_executable(tmp_path):
-    (tmp_path / "data").write_text("hello")
-    assert "not executable" in sentence(recording(tmp_path / "x.byj", str(tmp_path / "data")))
+@pytest.mark.parametrize(
+    "content, mode, words",
+    [
+        (None, 0, "was not found"),
+        (b"hello", 0o644, "not executable"),
+        # Only the header is looked at, so that the test needs no 32-bit compiler.
+        (b"\x7fELF\x01\x01\x01" + bytes(100), 0o755, "32-bit"),
+        (b"#!/no/such/shell\n", 0o755, "/no/such/shell"),
+    ],
+    ids=["missing", "no program", "32-bit", "no interpreter"],
+)
+def test_what_can_not_be_started_is_refused(tmp_path, content, mode, words):
+    file = tmp_path / "game"
+    if content is not None:
+        file.write_bytes(content)
+        file.chmod(mode)
+    assert words in sentence(recording(tmp_path / "x.byj", str(file)))
 
 
 def test_an_output_that_exists_is_kept(tmp_path):
@@ -45,12 +55,11 @@ def test_force_replaces_an_output(tmp_path):
     assert done.journal().info["program"].endswith("true")
 
 
-def test_an_output_in_a_folder_that_does_not_exist(tmp_path):
-    assert "does not exist" in sentence(recording(tmp_path / "no" / "x.byj", "true"))
-
-
-def test_an_output_that_is_a_folder(tmp_path):
-    assert "is a folder" in sentence(recording(tmp_path, "true"))
+@pytest.mark.parametrize(
+    "output, words", [("{}/no/x.byj", "does not exist"), ("{}", "is a folder"), ("-", "standard output")]
+)
+def test_an_output_that_can_not_be_written_is_refused(tmp_path, output, words):
+    assert words in sentence(recording(Path(output.format(tmp_path)), "true"))
 
 
 def test_an_output_in_a_folder_that_takes_no_file():
@@ -73,23 +82,7 @@ def test_a_static_program_is_refused(tmp_path, options):
     assert "linked statically" in sentence(recording(tmp_path / "x.byj", compiled(tmp_path, *options)))
 
 
-def test_a_32_bit_program_is_refused(tmp_path):
-    # Only the header is looked at, so that the test needs no 32-bit compiler.
-    program = tmp_path / "old"
-    program.write_bytes(b"\x7fELF\x01\x01\x01" + bytes(100))
-    program.chmod(0o755)
-    assert "32-bit" in sentence(recording(tmp_path / "x.byj", str(program)))
-
-
-def test_a_script_whose_interpreter_is_missing(tmp_path):
-    script = tmp_path / "script"
-    script.write_text("#!/no/such/shell\n")
-    script.chmod(0o755)
-    assert "/no/such/shell" in sentence(recording(tmp_path / "x.byj", str(script)))
-
-
-def test_standard_output_and_a_frame_symbol_without_a_name(tmp_path):
-    assert "standard output" in sentence(recording("-", "true"))
+def test_a_frame_symbol_without_a_name_is_refused(tmp_path):
     assert "--frame-symbol" in sentence(recording(tmp_path / "x.byj", "true", options=("--frame-symbol", "")))
 
 
