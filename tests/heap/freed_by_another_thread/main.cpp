@@ -62,21 +62,24 @@ void level_freed_by_another_thread() {
     freed.store(true);
     ended.wait(false);
   });
+  const auto stays = [] {
+    const by_heap_statistics statistics = behaviour::statistics();
+    return statistics.used - statistics.live > (std::uint64_t{5} << 20);
+  };
   std::vector<void*> play(3'000);  // 3 MiB, which keep every class wanted
-  for (int frame = 0; frame < 400 || !freed.load(); ++frame) {
+  // Two seconds; where the machine is busy, the heap's own thread may get its turns later.
+  for (int frame = 0; frame < 400 || !freed.load() || (stays() && frame < 6'000); ++frame) {
     for (void*& each : play) {
       std::free(each);
       each = block();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  const by_heap_statistics statistics = behaviour::statistics();
+  behaviour::require(!stays(), "blocks of a freed level stay in the cache of the thread that freed them");
   ended.store(true);
   ended.notify_one();
   other.join();
   std::for_each(play.begin(), play.end(), std::free);
-  behaviour::require(statistics.used - statistics.live <= (std::uint64_t{5} << 20),
-                     "blocks of a freed level stay in the cache of the thread that freed them");
 }
 
 }  // namespace
