@@ -73,7 +73,7 @@ TEST(HeapThreads, a_trim_sends_blocks_that_threads_hand_over_back_to_their_slabs
 
 TEST(HeapThreads, remote_frees_come_back_to_their_owner) {
   const std::uint64_t used_before = statistics().used;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 6; ++round) {
     const std::vector<void*> blocks = allocated(20'000, 64);
     std::thread([&] { free_all(blocks); }).join();
   }
