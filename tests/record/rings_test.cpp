@@ -37,6 +37,15 @@ struct RandomDelay {
   static void before_publish() { pause(); }
 };
 
+/// A planted bug: no claim says that a record is under way.
+struct NoClaim : RandomDelay {
+  static void after_claim() {
+    slot->claim.store(slot->head.load());
+    pause();
+  }
+  static inline thread_local Slot* slot = nullptr;
+};
+
 /// Fails the test at once when an address is live twice, a free finds nothing, or a stamp falls.
 class Checker : public RecordSink {
  public:
@@ -119,6 +128,7 @@ Producer register_thread(const Region& region, std::uint32_t tid, bool fences) {
 template <typename Delay>
 void churn(const Region& region, HotAllocator& allocator, std::uint32_t tid, int rounds, bool fences) {
   Producer producer = register_thread(region, tid, fences);
+  NoClaim::slot = producer.slot;
   delay_random.seed(tid);
   std::vector<std::uint64_t> mine;
   const auto append = [&]<When when>(std::integral_constant<When, when>, RecordKind kind, std::uint64_t address) {
@@ -193,6 +203,11 @@ TEST_P(Order, no_address_is_ever_live_twice_when_threads_race_for_the_same_block
 
 TEST_P(Order, holds_when_threads_are_delayed_anywhere_in_an_append) {
   expect_order(collect_while_threads_churn<RandomDelay>(6, 4'000, fences()));
+}
+
+TEST(OrderChecked, finds_records_that_no_claim_announces) {
+  const Checker checker = collect_while_threads_churn<NoClaim>(6, 4'000, true);
+  EXPECT_GT(checker.twice_live + checker.unknown_frees + checker.falls, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Barriers, Order, testing::Bool(), [](const testing::TestParamInfo<bool>& with_fences) {
