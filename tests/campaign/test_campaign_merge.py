@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from campaign_lab import Lab
-from the_command import refusal
+from the_command import refusal, sentence
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_traced_runs_are_shared_and_joined_like_the_others(lab: Lab) -> None:
         )
     assert not lab.runs("share1") & lab.runs("share2")
     done = lab.blockyard("merge", "-o", "whole", "share1", "share2")
-    assert "4 of 4 runs joined" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
     assert {f"game/{name}/1x-page/{run}" for name in ("glibc", "null") for run in ("1", "trace")} == lab.runs("whole")
 
 
@@ -133,6 +133,4 @@ def test_what_is_no_share_is_refused(lab: Lab, shares: list[Path]) -> None:
 
 def test_a_damaged_campaign_is_refused_without_a_trace(lab: Lab, shares: list[Path]) -> None:
     (shares[1] / "campaign.json").write_text('{"format": 1, "jour')
-    done = lab.blockyard("merge", "-o", "whole", *shares)
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert "campaign.json" in done.stderr
+    assert "campaign.json" in sentence(lab.blockyard("merge", "-o", "whole", *shares))

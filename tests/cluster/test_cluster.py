@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from campaign_lab import Lab
 from slurm_lab import NODES, Slurm, wait_for
+from the_command import refusal
 
 from blockyard.campaign.slurm import Job
 
@@ -170,10 +171,12 @@ def test_a_shard_is_submitted_again_by_resume_only_once_slurm_has_ended_it(state
 
 def test_what_is_no_cluster_is_refused(lab: Lab) -> None:
     journal = lab.journal("game.txt")
-    assert "'pbs' is no cluster" in lab.blockyard("replay", journal, "-a", "glibc", "--on", "pbs", "-o", "r").stderr
-    assert "holds no campaign of a cluster" in lab.blockyard("status", lab.folder).stderr
-    done = lab.blockyard("replay", journal, "-a", "glibc", "--on", "slurm", "--shard", "1/2", "-o", "r")
-    assert "leave --shard" in done.stderr
+    for words, *arguments in (
+        ("'pbs' is no cluster", "replay", journal, "-a", "glibc", "--on", "pbs", "-o", "r"),
+        ("holds no campaign of a cluster", "status", lab.folder),
+        ("leave --shard", "replay", journal, "-a", "glibc", "--on", "slurm", "--shard", "1/2", "-o", "r"),
+    ):
+        assert words in refusal(lab.blockyard(*arguments))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from page_lab import SHOTS, report, samples, slow
 from stack_files import LABEL, SPAWN, TEXT_OF_LABEL
 from synthetic import FREE, Campaign
 from synthetic import rows as rows_of
-from the_command import refusal, success
+from the_command import refusal, sentence, success
 
 CANVAS, SCATTER = "#flame canvas", "#scatter canvas"
 FIRST, SECOND = (f"#advice tbody tr:nth-child({place}) button" for place in (1, 2))
@@ -197,8 +197,7 @@ def test_what_is_no_advice_is_refused(stacked: Campaign, tmp_path: Path, content
     if content is not None:
         (tmp_path / "advice").mkdir()
         (tmp_path / "advice" / "advice.json").write_text(content)
-    said = refusal(report(stacked.directory, "--advice", tmp_path / "advice"))
-    assert complaint in said and len(said.splitlines()) == 1
+    assert complaint in sentence(report(stacked.directory, "--advice", tmp_path / "advice"))
 
 
 def test_two_folders_of_advice_about_one_journal_are_refused(stacked: Campaign, tmp_path: Path) -> None:

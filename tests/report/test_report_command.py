@@ -83,14 +83,35 @@ def test_failed_and_missing_allocators_are_listed_with_their_reasons(tmp_path: P
     assert found["notes"] == ["scudo is missing: libscudo.so is not installed"]
 
 
-def test_a_campaign_without_a_finished_run_says_what_to_do(tmp_path: Path, report: Report) -> None:
-    Campaign(tmp_path / "results", ["one"], repeats=3)
-    assert "has no finished run yet (3 planned); 'blockyard replay --resume" in sentence(report("results"))
+def unfinished(folder: Path) -> None:
+    Campaign(folder, ["one"], repeats=3)
 
 
-def test_a_campaign_whose_runs_all_failed_says_why(tmp_path: Path, report: Report) -> None:
-    Campaign(tmp_path / "results", ["one"]).run("one", None, status="failed", reason="out of memory")
-    assert "no run of the campaign in results succeeded (one: out of memory)" in sentence(report("results"))
+def failed(folder: Path) -> None:
+    Campaign(folder, ["one"]).run("one", None, status="failed", reason="out of memory")
+
+
+def of_two_machines(folder: Path) -> None:
+    path = known_campaign(folder).folder("slow", 1) / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "ticks_per_ns": 3.4}))
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (unfinished, "has no finished run yet (3 planned); 'blockyard replay --resume"),
+        (failed, "no run of the campaign in results succeeded (one: out of memory)"),
+        (of_two_machines, "measured on different machines and cannot be compared"),
+        (Path.mkdir, "results holds no campaign"),
+        (lambda folder: None, "results is not a folder"),
+    ],
+    ids=["unfinished", "failed", "two machines", "empty", "missing"],
+)
+def test_what_can_not_be_reported_on_is_refused_with_the_reason(
+    tmp_path: Path, report: Report, make: Callable[[Path], None], words: str
+) -> None:
+    make(tmp_path / "results")
+    assert words in sentence(report("results", *QUICK))
 
 
 def test_an_allocator_that_needed_a_lock_is_marked(tmp_path: Path, report: Report) -> None:
@@ -169,18 +190,6 @@ def test_a_plan_that_does_not_say_why_an_allocator_is_missing_is_refused(campaig
     path = campaign.directory / "campaign.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "missing": [{"name": "tlsf"}]}))
     assert "campaign.json" in sentence(report("results", *QUICK))
-
-
-def test_runs_of_different_machines_are_not_compared(campaign: Campaign, report: Report) -> None:
-    path = campaign.folder("slow", 1) / "run.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "ticks_per_ns": 3.4}))
-    assert "measured on different machines and cannot be compared" in sentence(report("results", *QUICK))
-
-
-def test_a_folder_that_is_no_campaign_is_refused(tmp_path: Path, report: Report) -> None:
-    (tmp_path / "empty").mkdir()
-    assert "empty holds no campaign" in sentence(report("empty"))
-    assert "nowhere is not a folder" in sentence(report("nowhere"))
 
 
 def test_a_file_where_the_report_should_go_is_refused(campaign: Campaign, report: Report, tmp_path: Path) -> None:
