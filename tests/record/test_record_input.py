@@ -196,6 +196,22 @@ def test_wrong_options_are_refused(tmp_path, options, word):
     assert done.returncode == 2 and word in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ("--quit", "give --for S"),
+        ("--quit --for 1 --wait", "give --for S"),
+        ("--signal USR1 --wait", "--signal and --wait both say when to begin"),
+        ("--after 1 --wait", "--after can't be combined"),
+        ("--no-stacks --stack-depth 5", "give one of them"),
+        ("--no-stacks --verify-stacks", "leaves nothing to verify"),
+        ("--asleep --pid 1", "give either a program to start"),
+    ],
+)
+def test_options_that_contradict_one_another_are_refused(tmp_path, options, words):
+    assert words in sentence(recording(tmp_path / "x.byj", "true", options=options.split()))
+
+
 @pytest.mark.parametrize("options", [(), ("--frame-symbol", "no_such_function")])
 def test_folders_with_a_space_in_their_names_serve(tmp_path, options):
     folder = tmp_path / "two words: one colon"

@@ -213,12 +213,6 @@ def test_a_bad_depth_is_refused_in_one_sentence_before_anything_runs(tmp_path, o
     assert not done.output.exists()
 
 
-def test_depth_and_no_stacks_together_are_refused(tmp_path):
-    done = recording(tmp_path / "s.byj", program("stacks"), options=("--stack-depth", "5", "--no-stacks"))
-    assert done.exit_code == 1
-    assert done.stderr.count("\n") == 1
-
-
 def test_an_engines_events_have_stacks_too(tmp_path):
     path = tmp_path / "engine.byj"
     done = subprocess.run(

@@ -167,10 +167,3 @@ def test_without_quit_the_recorder_says_that_the_program_runs_on(tmp_path):
     code = "import time; time.sleep(1.5)"
     done = record(tmp_path / "q.byj", sys.executable, "-c", code, options=("--for", "0.3"))
     assert "the window has closed" in done.stderr
-
-
-@pytest.mark.parametrize("options", [(), ("--for", "1", "--wait")])
-def test_quit_needs_a_window_that_closes_by_itself(tmp_path, options):
-    done = recording(tmp_path / "q.byj", "true", options=(*options, "--quit"))
-    assert done.exit_code == 1
-    assert done.stderr.count("\n") == 1
