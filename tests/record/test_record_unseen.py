@@ -334,6 +334,29 @@ int main(void) {
     assert "1 thread was not recorded to the end" in done.stderr
 
 
+def test_what_a_vfork_child_forbids_itself_is_not_forbidden_its_parent(tmp_path):
+    source = """
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+  free(malloc(1111));
+  const pid_t child = vfork();
+  if (child == 0) {
+    prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    _exit(0);
+  }
+  waitpid(child, 0, 0);
+  for (int i = 0; i < 100; ++i) free(malloc(2222));
+  return 0;
+}
+"""
+    done = record(tmp_path / "vfork.byj", built(tmp_path, "vfork", source))
+    assert done.journal().kinds(2222) == Counter(allocate=100)
+    assert "not recorded to the end" not in done.stderr
+
+
 def test_a_program_that_is_refused_strict_mode_is_recorded_to_its_end(tmp_path):
     source = """
 #include <linux/seccomp.h>

@@ -80,8 +80,15 @@ void BackgroundWork::resume_all() {
 }
 
 void BackgroundWork::enter_sandbox() {
-  // In a sandbox already, it may not ask for more.
-  if (!in_sandbox.exchange(true, std::memory_order_relaxed) && is_alone() && end_all()) {
+  if (is_in_sandbox()) {
+    return;  // it may not ask for more
+  }
+  // A vfork child's is not its parent's, whose memory this is.
+  if (const int owner = process.load(std::memory_order_relaxed); owner != 0 && owner != process_id()) {
+    return;
+  }
+  in_sandbox.store(true, std::memory_order_relaxed);
+  if (is_alone() && end_all()) {
     resume_all();
   }
 }

@@ -89,6 +89,17 @@ void require_that_a_vfork_child_leaves_the_janitor() {
   await_the_janitor();
 }
 
+void require_that_a_vfork_childs_sandbox_is_its_own() {
+  const pid_t child = vfork();
+  if (child == 0) {
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    _exit(0);
+  }
+  int status = -1;
+  behaviour::require(waitpid(child, &status, 0) == child && status == 0, "a vfork child can't enter a sandbox");
+  await_the_janitor();
+}
+
 void require_all_cores() {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);
@@ -125,6 +136,7 @@ void run_in_child(Run&& run) {
 int main() {
   run_in_child(require_all_cores);
   run_in_child(require_that_a_vfork_child_leaves_the_janitor);
+  run_in_child(require_that_a_vfork_childs_sandbox_is_its_own);
   std::thread([] { churn(); }).join();
   require_alone_at_a_fork();
   require_alone_in([] { return unshare(CLONE_NEWUSER); }, "no new user namespace for a program with one thread");

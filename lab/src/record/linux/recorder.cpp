@@ -285,6 +285,7 @@ bool attach_over(int connection, bool engine_only) {
   state->mapped = Mapped{};
   state->mapped.control = attachment.control;
   state->mapped.empty_page = attachment.empty_page;
+  state->pid = getpid();
   state->clock = attachment.welcome.clock;
   state->collector = attachment.welcome.collector;
   state->fences = attachment.welcome.fences;
@@ -612,6 +613,7 @@ std::uint64_t leave_recording() {
   const Busy busy;
   const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);
   if (key < first_key || self.refused == key) return 0;
+  if (process->pid != getpid()) return 0;  // a vfork child, which has its parent's memory
   process->mapped.control->threads_left.fetch_add(1);
   self.refused = key;
   const std::uint64_t left = self.key;

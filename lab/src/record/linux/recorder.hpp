@@ -35,6 +35,7 @@ struct ProcessState {
   std::uint32_t lock;             ///< held while attaching, and while a ring is taken
   std::uint32_t explicit_frames;  ///< the program marks its frames itself: no automatic marks
   Mapped mapped;
+  std::int32_t pid;
   std::int32_t collector;
   std::uint32_t stack_depth;  ///< 0: no stacks
   std::uint32_t verify_stacks;
@@ -150,7 +151,8 @@ inline void record_free(void* block, const void* frame) {
 }
 
 /// The calling thread is about to forbid itself the cycle counter, or nearly all system calls: nothing more is recorded
-/// of it. Returns what return_to_recording() takes where that was refused.
+/// of it. A child made by vfork() does not leave: it is its parent that would. Returns what return_to_recording() takes
+/// where that was refused.
 std::uint64_t leave_recording();
 void return_to_recording(std::uint64_t left);
 /// Some objects may have been unloaded: tells the collector which, and the walkers that they were.
