@@ -23,6 +23,7 @@
 #include "record/linux/attach/safe_point.hpp"
 #include "record/linux/attach/stop.hpp"
 #include "record/linux/attach/target.hpp"
+#include "record/linux/attach/urgent.hpp"
 #include "record/linux/attached.hpp"
 #include "record/linux/imports.hpp"
 

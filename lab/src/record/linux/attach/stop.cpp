@@ -14,7 +14,6 @@
 
 #include <cpuid.h>
 #include <elf.h>
-#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -90,16 +89,6 @@ void let_late_threads_go() {
     }
     return true;
   });
-}
-
-Urgent::Urgent() {
-  const sched_param first{1};
-  sched_setscheduler(0, SCHED_RR, &first);
-}
-
-Urgent::~Urgent() {
-  const sched_param none{0};
-  sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
 Stop::Stop(const Target& target, pid_t thread) : Stop(target, thread, Begin{}) {

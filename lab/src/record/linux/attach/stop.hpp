@@ -15,15 +15,6 @@
 
 namespace blockyard::record::attach {
 
-/// While one lives, this process runs before others, where it has the right to: a stopped thread waits for it.
-class Urgent {
- public:
-  Urgent();
-  ~Urgent();
-  Urgent(const Urgent&) = delete;
-  Urgent& operator=(const Urgent&) = delete;
-};
-
 /// One thread, stopped for as long as this lives.
 class Stop {
  public:
