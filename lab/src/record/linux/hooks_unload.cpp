@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 
 #include "blockyard/detail/visibility.h"
-#include "record/linux/own_allocator.hpp"
+#include "record/linux/loaded_objects.hpp"
 #include "record/linux/recorder.hpp"
 #include "record/linux/symbols.hpp"
 

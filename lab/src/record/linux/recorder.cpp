@@ -24,6 +24,7 @@
 #include "record/linux/asleep.hpp"
 #include "record/linux/attach.hpp"
 #include "record/linux/frames.hpp"
+#include "record/linux/loaded_objects.hpp"
 #include "record/linux/modules.hpp"
 #include "record/linux/own_allocator.hpp"
 #include "record/linux/symbols.hpp"

@@ -146,16 +146,6 @@ void* find_in(const dl_phdr_info& object, const char* name) {
   return find_in(object.dlpi_addr, dynamic_of(object), name);
 }
 
-bool contains(const dl_phdr_info& object, const void* address) {
-  const auto wanted = reinterpret_cast<ElfW(Addr)>(address);
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
-    const ElfW(Addr) begin = object.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && wanted >= begin && wanted < begin + segment.p_memsz) return true;
-  }
-  return false;
-}
-
 struct Search {
   const char* name;
   const char* except;
@@ -184,6 +174,16 @@ FoundSymbol search_objects(const char* name, const char* except, bool only_after
 }
 
 }  // namespace
+
+bool contains(const dl_phdr_info& object, const void* address) {
+  const auto wanted = reinterpret_cast<ElfW(Addr)>(address);
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const ElfW(Addr) begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && wanted >= begin && wanted < begin + segment.p_memsz) return true;
+  }
+  return false;
+}
 
 void* find_next_early(const char* name) {
   bool seen_us = false;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include <link.h>
+
 namespace blockyard::record {
 
 /// Where a symbol was found.
@@ -18,6 +20,9 @@ void file_name_of(const char* object, char* name, std::size_t room);
 /// The first definition of `name` in load order after this library, as RTLD_NEXT would give; where there is none, as
 /// when the library came last, the first anywhere. Takes the loader's lock; allocates nothing.
 FoundSymbol find_next(const char* name);
+
+/// Whether the address lies in the object.
+bool contains(const dl_phdr_info& object, const void* address);
 
 /// This library's own definition; nullptr where it has none.
 void* find_here(const char* name);
