@@ -10,6 +10,7 @@
 #include "blockyard/frame.h"
 #include "blockyard/journal.h"
 #include "record/linux/frames.hpp"
+#include "record/linux/process.hpp"
 #include "record/linux/recorder.hpp"
 
 namespace blockyard::record {

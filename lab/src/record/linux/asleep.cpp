@@ -1,6 +1,5 @@
 #include "record/linux/asleep.hpp"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -8,7 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/kept_errno.hpp"
 #include "record/channel.hpp"
+#include "record/linux/process.hpp"
 #include "record/linux/recorder.hpp"
 
 namespace blockyard::record {
@@ -52,7 +53,7 @@ bool wake_up() {
   if (self.busy != 0) return false;
   // Calls of other threads pass through meanwhile.
   if (__atomic_exchange_n(&waking, 1u, __ATOMIC_ACQUIRE) != 0) return false;
-  const int saved = errno;
+  const base::KeptErrno kept;
   const std::uint32_t turn = __atomic_load_n(wanted_turn, __ATOMIC_ACQUIRE);
   if (turn != 0 && turn != attached_turn) {
     detach_from_running();
@@ -65,7 +66,6 @@ bool wake_up() {
     __atomic_store_n(&attached_turn, turn, __ATOMIC_RELEASE);
   }
   __atomic_store_n(&waking, 0u, __ATOMIC_RELEASE);
-  errno = saved;
   return turn != 0;
 }
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "blockyard/detail/visibility.h"
-#include "record/linux/recorder.hpp"
+#include "record/linux/process.hpp"
 
 extern "C" {
 

@@ -3,7 +3,6 @@
 // that one that begins without the recorder can be named.
 //
 // They may run in a child made by vfork(), in its parent's memory: they make system calls and write to their own stack.
-#include <cerrno>
 #include <cstdarg>
 #include <cstddef>
 #include <cstring>
@@ -13,11 +12,12 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include "base/kept_errno.hpp"
 #include "blockyard/detail/visibility.h"
 #include "record/linux/attach.hpp"
 #include "record/linux/frames.hpp"
-#include "record/linux/recorder.hpp"
 #include "record/linux/symbols.hpp"
+#include "record/linux/variables.hpp"
 
 namespace blockyard::record {
 namespace {
@@ -101,14 +101,13 @@ char** put_back(Strings environment, char** entries, char* bytes) {
 }
 
 void tell_of(Purpose purpose, const char* program, int spawned) {
-  const int saved = errno;
+  const base::KeptErrno kept;
   Hello hello;
   hello.pid = getpid();
   hello.purpose = purpose;
   hello.spawned = spawned;
   std::strncpy(hello.program, program, sizeof hello.program - 1);
   tell(collector_socket(), hello);
-  errno = saved;
 }
 
 // Found when the program is loaded: a child made by vfork() must not wait for the loader's lock, which another thread

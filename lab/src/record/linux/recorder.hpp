@@ -112,7 +112,7 @@ inline void append_event(std::uint64_t first, std::uint64_t size, const void* fr
 /// While one lives, the thread's calls are not recorded. Only C functions may run under it: nothing throws.
 class Busy {
  public:
-  // The fences keep the compiler from moving what is done meanwhile out: is_busy() of recorder.cpp relies on it.
+  // The fences keep the compiler from moving what is done meanwhile out: is_busy() of process.cpp relies on it.
   Busy() {
     self.busy = 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -159,27 +159,10 @@ void return_to_recording(std::uint64_t left);
 void notice_unloaded();
 /// Reports a thread's name to the collector. At most max_text_bytes are kept.
 void record_text(RecordKind kind, const char* text, bool engine);
-/// What plan_own_of_running() says. Calls may be changed from then on: nothing is recorded yet. Keeps errno.
-std::span<const CodeChange> plan_for_running();
-/// Begins to record a program that runs already, into the collector at this socket. `is_changed`: the code that was
-/// planned. Returns nullptr, or why it could not: a sentence. Keeps errno.
-const char* attach_to_running(const char* socket, bool is_changed);
-/// The same of one whose hooks sleep.
-const char* attach_to_awoken(const char* socket);
-/// Ends that. Afterwards no hook is in place, no memory is shared, and no thread is inside the recorder; where one does
-/// not leave it within a second, what it needs stays mapped.
-void detach_from_running();
 /// Finds what hooks else look for at their first call.
 void find_real_operators();
 void find_thread_functions();
-/// Starts a recording of the C API's calls for a program without a recorder.
-bool open_engine_recording();
 /// Waits until the engine's journal after `closed_before` others is complete; false when it could not be written.
 bool wait_for_engine_close(std::uint32_t closed_before);
-/// The folder of this library, where the collector is; "" when unknown. Valid for the process's life.
-const char* own_folder();
-/// The variables of channel.hpp as this program was started with them; "" where they are not set.
-const char* collector_socket();
-const char* preloaded_libraries();
 
 }  // namespace blockyard::record
