@@ -83,8 +83,9 @@ void BackgroundWork::enter_sandbox() {
   if (is_in_sandbox()) {
     return;  // it may not ask for more
   }
-  // A vfork child's is not its parent's, whose memory this is.
-  if (const int owner = process.load(std::memory_order_relaxed); owner != 0 && owner != process_id()) {
+  // A vfork child's is not its parent's, whose memory this is. Who calls clone() itself has a copy.
+  const int owner = process.load(std::memory_order_relaxed);
+  if (owner != 0 && owner != process_id() && shares_memory_with(owner)) {
     return;
   }
   in_sandbox.store(true, std::memory_order_relaxed);

@@ -9,6 +9,9 @@ namespace blockyard::base {
 
 /// The process's number, as the system has it: that of a vfork child is its own. A system call.
 int process_id();
+/// Whether the process with that number has this one's memory, as a vfork child's parent does; false where the system
+/// does not say. Two system calls.
+bool shares_memory_with(int process);
 
 /// The calling thread's number, as debuggers show it. A system call.
 int thread_id();

@@ -3,6 +3,7 @@
 // threads the janitor must, once it runs: it opens no file any more.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -87,8 +88,11 @@ int with_a_janitor() {
   return 0;
 }
 
-void run_in_child(int (*run)()) {
-  const pid_t child = fork();
+// Nothing of the program hears of this fork.
+pid_t bare_fork() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, 0)); }
+
+void run_in_child(int (*run)(), pid_t (*make_child)() = fork) {
+  const pid_t child = make_child();
   if (child == 0) {
     behaviour::end_with_parent();
     _exit(run());
@@ -106,6 +110,7 @@ void run_in_child(int (*run)()) {
 
 int main() {
   run_in_child(with_one_thread);
+  run_in_child(with_one_thread, bare_fork);
   run_in_child(with_a_janitor);
   behaviour::require_sound_heap();
 }

@@ -1,6 +1,7 @@
 #include "base/process.hpp"
 
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -49,6 +50,11 @@ void on_fault(int number, siginfo_t* facts, void* context) {
 }  // namespace
 
 int process_id() { return static_cast<int>(syscall(SYS_getpid)); }
+
+bool shares_memory_with(int process) {
+  const KeptErrno kept;
+  return syscall(SYS_kcmp, process_id(), process, KCMP_VM, 0, 0) == 0;
+}
 
 int thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
 

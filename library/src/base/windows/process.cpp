@@ -32,6 +32,8 @@ LONG CALLBACK on_exception(EXCEPTION_POINTERS* facts) {
 }  // namespace
 
 int process_id() { return static_cast<int>(GetCurrentProcessId()); }
+
+bool shares_memory_with(int process) { return process == process_id(); }
 int thread_id() { return static_cast<int>(GetCurrentThreadId()); }
 bool thread_has_ended(int id) {
   const KeptErrors kept;
