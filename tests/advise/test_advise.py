@@ -1,13 +1,12 @@
 """What is advised for which behaviour, and what a few blocks change about it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec import UNSET, structs
 from played import FRAMES, Game, advise, at, play, routed
-from the_command import blockyard, refusal, sentence
+from the_command import blockyard, refusal, sentence, told
 
 from blockyard.advise import code
 from blockyard.report import advice as text
@@ -514,7 +513,7 @@ def test_what_comes_before_the_first_mark_or_after_the_last_is_no_frame_for_site
         game.end_frame()
     game.brief(300, 100, "update()", "shade()")
     path = game.write()
-    sites = json.loads(blockyard("sites", path, "--json").stdout)
+    sites = told("sites", path)
     report = advise(path)
     assert sites["frame_count"] == report.frames == FRAMES - 1
     assert sites["sites"][0]["frames"] == at(report, "shade()").evidence.frames == FRAMES - 1

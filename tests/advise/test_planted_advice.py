@@ -1,10 +1,10 @@
 """What `blockyard advise` says of the planted scene: each site gets what is right for it, each near miss its proof."""
 
-import json
 from pathlib import Path
 
 import pytest
-from planted import ALMOST, RIGHT, blockyard
+from planted import ALMOST, RIGHT
+from the_command import told
 
 RIGHT_SITES = [(kind, name) for kind, names in RIGHT.items() for name in names if kind != "leave"]
 ALMOST_SITES = [(kind, name, broken) for kind, names in ALMOST.items() for name, broken in names.items()]
@@ -16,9 +16,7 @@ def report(scene: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 def advice(scene: Path, output: Path, *options: str) -> dict:
-    done = blockyard("advise", scene, "--no-replay", "--json", "-o", output, *options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return told("advise", scene, "--no-replay", "-o", output, *options)
 
 
 def about(pieces: list[dict], function: str) -> list[dict]:

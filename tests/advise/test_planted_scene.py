@@ -1,10 +1,10 @@
 """The planted scene does what it says: what its sites allocate lives as long as their namespaces promise."""
 
-import json
 from pathlib import Path
 
 import pytest
-from planted import ALMOST, RIGHT, blockyard
+from planted import ALMOST, RIGHT
+from the_command import told
 
 FRAMES = 450
 
@@ -12,9 +12,7 @@ FRAMES = 450
 @pytest.fixture(scope="module")
 def sites(scene: Path) -> dict[str, dict]:
     helpers = r"filled|written|Growing|copy_text|new_component"
-    done = blockyard("sites", scene, "--json", "--limit", 0, "--skip", helpers)
-    assert done.returncode == 0, done.stderr
-    return {site["function"]: site for site in json.loads(done.stdout)["sites"]}
+    return {site["function"]: site for site in told("sites", scene, "--limit", 0, "--skip", helpers)["sites"]}
 
 
 def freed_in_another_frame(site: dict) -> int:

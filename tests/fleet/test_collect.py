@@ -9,7 +9,7 @@ from pathlib import Path
 import planted_fleet
 import pyarrow.parquet as pq
 import pytest
-from the_command import blockyard, refusal, sentence
+from the_command import blockyard, refusal, sentence, success
 
 
 def collect(folder: Path, fleet: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -38,8 +38,7 @@ def journals(tmp_path: Path) -> Path:
 
 
 def test_a_journal_becomes_rows_of_every_table_by_build_and_machine(journals: Path, tmp_path: Path) -> None:
-    done = collect(journals, tmp_path / "fleet")
-    assert done.returncode == 0, done.stderr
+    success(collect(journals, tmp_path / "fleet"))
     found = all_rows(tmp_path / "fleet")
     assert {(row["build"], row["machine"], Path(row["path"]).name) for row in found["journals"]} == {
         ("1.0", "kit-3", "a.journal"),

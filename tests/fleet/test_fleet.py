@@ -1,11 +1,10 @@
 """`blockyard fleet`: planted faults are the answers."""
 
-import json
 from pathlib import Path
 
 import planted_fleet
 import pytest
-from the_command import blockyard, sentence
+from the_command import blockyard, sentence, success, told
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +27,12 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 quick_bursts=quick,
                 started="2026-02-01T00:00Z",
             )
-    done = blockyard("collect", root / "journals", "-o", root / "fleet")
-    assert done.returncode == 0, done.stderr
+    success(blockyard("collect", root / "journals", "-o", root / "fleet"))
     return root / "fleet"
 
 
-def answers(fleet: Path) -> dict:
-    done = blockyard("fleet", fleet, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def test_each_question_finds_what_was_planted(fleet: Path) -> None:
-    found = answers(fleet)
+    found = told("fleet", fleet)
     assert found["grew"]["answer"].startswith("app::update() update.cpp grew most from 1.0 to 1.1")
     assert [row["name"] for row in found["late"]["rows"]] == ["kit-4"]
     (late,) = found["late"]["rows"]
@@ -61,13 +53,10 @@ def test_the_answer_comes_before_its_table(fleet: Path) -> None:
 
 
 def test_sql_of_ones_own_and_that_of_the_questions_runs(fleet: Path) -> None:
-    done = blockyard(
-        "fleet", fleet, "--json", "--sql", "SELECT build, count(*) AS n FROM journals GROUP BY 1 ORDER BY 1"
-    )
-    assert json.loads(done.stdout)["rows"] == [{"build": "1.0", "n": 3}, {"build": "1.1", "n": 6}]
+    found = told("fleet", fleet, "--sql", "SELECT build, count(*) AS n FROM journals GROUP BY 1 ORDER BY 1")
+    assert found["rows"] == [{"build": "1.0", "n": 3}, {"build": "1.1", "n": 6}]
     shown = blockyard("fleet", fleet, "late", "--show-sql").stdout
-    again = blockyard("fleet", fleet, "--json", "--sql", shown)
-    assert json.loads(again.stdout)["rows"][0]["machine"] == "kit-4"
+    assert told("fleet", fleet, "--sql", shown)["rows"][0]["machine"] == "kit-4"
     table = blockyard(
         "fleet", fleet, "--sql", "SELECT build, sum(events) AS events FROM journals GROUP BY 1 ORDER BY 1"
     )
@@ -83,6 +72,6 @@ def test_what_is_no_fleet_and_wrong_sql_are_refused_in_a_sentence(fleet: Path, t
 def test_a_fleet_without_faults_is_said_to_have_none(tmp_path: Path) -> None:
     planted_fleet.game(tmp_path / "journals" / "a.journal")
     blockyard("collect", tmp_path / "journals", "-o", tmp_path / "fleet")
-    found = answers(tmp_path / "fleet")
+    found = told("fleet", tmp_path / "fleet")
     for name in ("grew", "late", "leaks"):
         assert found[name]["answer"].startswith(("No site", "On no machine")) and not found[name]["rows"]

@@ -1,6 +1,5 @@
 """A project of Godot 3 that loads the GDNative library has its frames, phases and tags in a recording."""
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -36,9 +35,7 @@ def journal(project: Path) -> Path:
 
 
 def said(command: str, journal: Path, *options: str) -> dict[str, Any]:
-    done = the_command.blockyard(command, "--json", *options, journal)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return the_command.told(command, *options, journal)
 
 
 def test_each_frame_of_the_engine_and_each_phase_of_a_script_is_marked(journal: Path) -> None:

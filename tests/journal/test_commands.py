@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from the_command import ROOT, blockyard, refusal, success
+from the_command import ROOT, blockyard, refusal, success, told
 
 from blockyard import native
 
@@ -89,7 +89,7 @@ def test_info_leaves_no_letter_of_a_figure_out_in_a_narrow_terminal(byj):
 
 
 def test_info_json_is_json(byj):
-    facts = json.loads(blockyard("info", "--json", byj).stdout)
+    facts = told("info", byj)
     assert (facts["allocations"], facts["frees"], facts["remote_frees"], facts["total_bytes"]) == (3, 2, 2, 170)
     assert (facts["max_live_bytes"], facts["max_live_bytes_at_ns"], facts["duration_ns"]) == (120, 2000, 2_000_000_010)
     assert facts["live_at_end"] == {"blocks": 1, "bytes": 50}
@@ -122,7 +122,7 @@ def test_info_says_what_call_stacks_a_journal_has(byj, with_stacks):
         "1 of 2 modules without names; 1 event tagged" in words
     )
     assert "call stacks none: recorded without them" in " ".join(blockyard("info", byj).stdout.split())
-    assert json.loads(blockyard("info", "--json", with_stacks).stdout)["stacks"]["sites"] == 2
+    assert told("info", with_stacks)["stacks"]["sites"] == 2
 
 
 def test_check_says_what_it_checked(byj, with_stacks, tmp_path):
@@ -139,7 +139,7 @@ def test_cut_takes_the_stretch_with_its_preamble(byj, tmp_path):
 
 
 def test_repeat_makes_one_sound_journal_of_several(byj, tmp_path):
-    written = json.loads(blockyard("repeat", byj, 3, "--json", "-o", tmp_path / "long.byj").stdout)
+    written = told("repeat", byj, 3, "-o", tmp_path / "long.byj")
     assert written["events"] == 17 and [note.partition(" that")[0] for note in written["notes"]] == ["2 blocks"]
     checked = json.loads(tool("check", tmp_path / "long.byj", "--json").stdout)
     assert checked["violations"] == 0 and checked["blocks_given"] == 9 and checked["live_at_end"] == 1

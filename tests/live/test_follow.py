@@ -1,6 +1,5 @@
 """What blockyard-follow says of a journal while it grows, beside what is in it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -34,14 +33,13 @@ def heard(request):
 
 
 def sites_of_the_journal():
-    printed = the_command.blockyard("sites", JOURNAL, "--json", "--limit", "5").stdout
-    return [(one["module"], one["allocations"], one["bytes"]) for one in json.loads(printed)["sites"]]
+    sites = the_command.told("sites", JOURNAL, "--limit", "5")["sites"]
+    return [(one["module"], one["allocations"], one["bytes"]) for one in sites]
 
 
 def left_since(ns: int, text: Path) -> tuple[int, int]:
     """Blocks and bytes that were allocated from then on and live at the end, by the journal's text."""
-    done = the_command.blockyard("convert", JOURNAL, "-o", text)
-    assert done.returncode == 0, done.stderr
+    the_command.success(the_command.blockyard("convert", JOURNAL, "-o", text))
     live = {}
     with text.open() as lines:
         for line in lines:
@@ -56,7 +54,7 @@ def left_since(ns: int, text: Path) -> tuple[int, int]:
 
 def test_a_whole_journal_is_said_as_sites_says_it(heard):
     line = heard(JOURNAL, ONLY_THE_LAST).until(Line, lambda said: said.ended)
-    info = json.loads(the_command.blockyard("info", JOURNAL, "--json").stdout)
+    info = the_command.told("info", JOURNAL)
     assert line.events == info["events"]
     # Where the module lies on this machine, its functions have got names.
     assert [(one.module, one.allocations, one.bytes) for one in line.sites[:5]] == sites_of_the_journal()

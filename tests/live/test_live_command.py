@@ -44,7 +44,7 @@ def test_json_lines_come_while_the_program_runs_and_end_with_what_the_journal_ho
     assert "the game is over" in told
     last = lines_of(rest)[-1]
     assert last["ended"]
-    info = json.loads(the_command.blockyard("info", journal, "--json").stdout)
+    info = the_command.told("info", journal)
     assert last["events"] == info["events"]
     assert last["all"]["allocations"] == info["allocations"]
     assert last["live"] == {"blocks": info["live_at_end"]["blocks"], "bytes": info["live_at_end"]["bytes"]}
@@ -139,7 +139,7 @@ def test_q_ends_the_view_and_not_the_program(tmp_path):
     assert process.wait() == 0
     after = seen.rpartition(b"runs on and is recorded")[2]
     assert b"the game is over" in after
-    assert json.loads(the_command.blockyard("info", journal, "--json").stdout)["allocations"] > 40
+    assert the_command.told("info", journal)["allocations"] > 40
 
 
 def test_a_browser_of_this_machine_gets_the_same_view(tmp_path):

@@ -1,6 +1,5 @@
 """blockyard names: what it says of a journal, and that sites are then called by their names."""
 
-import json
 import resource
 import shutil
 import subprocess
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from stacked import Journal
-from the_command import blockyard, sentence
+from the_command import blockyard, sentence, told
 
 from blockyard import native
 
@@ -48,7 +47,7 @@ def test_sites_have_names_afterwards_and_missing_modules_are_listed(program):
     assert "build-id abcd" in said and "--debug-dir" in said and "-dbgsym" in said
     program.unlink()
     assert f"{program}:" not in blockyard("names", journal).stdout  # names that were found before stay
-    result = json.loads(blockyard("sites", journal, "--by", "line", "--json").stdout)
+    result = told("sites", journal, "--by", "line")
     assert {(site["function"], site["line"]) for site in result["sites"]} == {("spawn", 1), ("libgone.so+0x10", 0)}
 
 
@@ -58,8 +57,8 @@ def test_a_folder_of_debug_files_serves_a_stripped_program(program):
     symbols.mkdir()
     subprocess.run(["objcopy", "--only-keep-debug", program, symbols / "any.debug"], check=True)
     program.unlink()
-    assert json.loads(blockyard("names", journal, "--json").stdout)["named"] == 0
-    result = json.loads(blockyard("names", journal, "--debug-dir", symbols, "--json").stdout)
+    assert told("names", journal)["named"] == 0
+    result = told("names", journal, "--debug-dir", symbols)
     assert result["named"] == 1
     assert [module["symbols"] for module in result["modules"] if module["path"] == str(program)] == ["lines"]
 
@@ -124,8 +123,8 @@ def test_a_program_of_windows_is_named_from_its_own_symbols_in_a_folder(tmp_path
     )
     journal = tmp_path / "game.byj"
     assert blockyard("convert", text, "-o", journal).returncode == 0
-    result = json.loads(blockyard("names", journal, "--debug-dir", tmp_path, "--json").stdout)
+    result = told("names", journal, "--debug-dir", tmp_path)
     assert result["named"] == 1, result
     assert [module["symbols"] for module in result["modules"]] == ["lines"]
-    sites = json.loads(blockyard("sites", journal, "--by", "line", "--json").stdout)["sites"]
+    sites = told("sites", journal, "--by", "line")["sites"]
     assert [site["function"] for site in sites] == ["spawn"]

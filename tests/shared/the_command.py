@@ -1,5 +1,6 @@
 """The `blockyard` command of this tree, as tests of every part run it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,11 @@ def success(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProce
     """A command that did what it was told to."""
     assert done.returncode == 0, done.stderr
     return done
+
+
+def told(verb: str, *arguments: object, **options: Any) -> Any:
+    """The JSON of a verb."""
+    return json.loads(success(blockyard(verb, "--json", *arguments, **options)).stdout)
 
 
 def refusal(done: subprocess.CompletedProcess[str]) -> str:

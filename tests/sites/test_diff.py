@@ -1,12 +1,11 @@
 """blockyard diff: what two recordings of a program have in common, and what not."""
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from stacked import Journal
-from the_command import blockyard, refusal, sentence, success
+from the_command import blockyard, refusal, sentence, told
 
 MS = 1_000_000
 
@@ -42,8 +41,7 @@ def after(tmp_path: Path) -> Path:
 
 
 def difference(*arguments: object) -> dict:
-    done = success(blockyard("diff", *arguments, "--json"))
-    return json.loads(done.stdout)
+    return told("diff", *arguments)
 
 
 def words(result: dict) -> dict[str, str]:

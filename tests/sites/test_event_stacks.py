@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from stack_paths import name_of, path_of
 from stacked import Journal
-from the_command import blockyard
+from the_command import told
 
 from blockyard import native
 from blockyard.analysis.sites import NONE, Sites
@@ -51,7 +51,7 @@ def test_a_path_has_inlined_functions_lines_and_modules_innermost_first(game):
 def test_sites_are_those_of_the_command(game):
     sites = read(game)
     groups = sites.groups()
-    found = json.loads(blockyard("sites", game, "--json", "--limit", "0").stdout)
+    found = told("sites", game, "--limit", "0")
     held = [np.bincount(groups.by_node, column, len(groups.names)) for column in (sites.peak_bytes, sites.end_bytes)]
     mine = {name: (peak, end) for name, peak, end in zip(groups.names, *held, strict=True) if peak or end}
     assert mine == {
@@ -77,7 +77,7 @@ def test_random_journals_agree_with_the_command(tmp_path, seed, stretch):
     groups = sites.groups()
     columns = (sites.peak_bytes, sites.peak_blocks, sites.end_bytes, sites.end_blocks)
     held = [np.bincount(groups.by_node, column, len(groups.names)) for column in columns]
-    result = json.loads(blockyard("sites", path, "--json", "--limit", "0", *stretch).stdout)
+    result = told("sites", path, "--limit", "0", *stretch)
     figures = ("peak_bytes", "peak_blocks", "end_bytes", "end_blocks")
     of = {site["function"]: [site[name] for name in figures] for site in result["sites"] if site["function"]}
     assert {name: values for name, *values in zip(groups.names, *held, strict=True) if any(values)} == {
@@ -94,7 +94,7 @@ def test_functions_can_be_passed_over_as_the_command_does(game, tmp_path):
     path = journal.write(tmp_path / "pool.txt")
     groups = read(path).groups("pool_get")
     of = groups.of(read(path).by_event)
-    result = json.loads(blockyard("sites", path, "--json", "--limit", "0", "--skip", "pool_get").stdout)
+    result = told("sites", path, "--limit", "0", "--skip", "pool_get")
     assert sorted(groups.names[one] for one in of) == sorted(site["function"] for site in result["sites"])
 
 

@@ -1,7 +1,6 @@
 """blockyard sites: who allocates, on journals whose every figure is known."""
 
 import csv
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,15 +9,14 @@ from random import Random
 import pytest
 from small_game import DRAW, LOAD
 from stacked import Journal
-from the_command import blockyard, refusal, sentence, success
+from the_command import blockyard, refusal, sentence, success, told
 
 from blockyard import native
 from blockyard.units import size
 
 
 def sites(path: Path, *arguments: object) -> dict:
-    done = success(blockyard("sites", path, "--json", "--limit", "0", *arguments))
-    return json.loads(done.stdout)
+    return told("sites", path, "--limit", "0", *arguments)
 
 
 def by_name(path: Path, *arguments: object) -> dict[str, dict]:

@@ -1,7 +1,6 @@
 """`blockyard trial` on small programs with frames, and on every input that it refuses."""
 
 import html
-import json
 import re
 import signal
 import subprocess
@@ -24,9 +23,7 @@ def trial(*arguments: object, **options: object) -> subprocess.CompletedProcess[
 
 
 def told(*arguments: object) -> dict:
-    done = trial("--json", *arguments)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return the_command.told("trial", *arguments, columns=120)
 
 
 def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
