@@ -105,8 +105,8 @@ void pool_set_name(Pool* pool, const char* name) {
   while (*link != nullptr && *link != pool) {
     link = &(*link)->next_named;
   }
-  if (name == nullptr && *link == pool) {
-    *link = pool->next_named;
+  if (name == nullptr && *link != nullptr) {
+    *link = (*link)->next_named;
   } else if (name != nullptr && *link == nullptr) {
     *link = pool;
     pool->next_named = nullptr;

@@ -66,7 +66,7 @@ class HugePages {
   static constexpr std::uint32_t most_small_chunks = 4096;
   static constexpr std::size_t most_chunks = most_bytes / chunk_bytes;
 
-  char* address_of(std::uint32_t chunk) const { return region_.page_address(chunk * pages_per_chunk); }
+  char* address_of(std::uint32_t chunk) const { return region_.page_address(std::size_t{chunk} * pages_per_chunk); }
   bool try_one(std::uint32_t first_page);
   void learn(std::uint32_t first_page, bool tried, std::uint64_t took_ns);
   void ask_everywhere(bool huge);

@@ -145,7 +145,7 @@ void PageAllocator::give_slab(std::uint32_t slice, std::uint32_t slices, bool po
 void PageAllocator::populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
   // The program: a block that may be populated at all; else what take_free found, or a slab.
   base::Bound populated("pages populated at once", [&] {
-    return &counter == &counts.populated_by_program ? medium_limit >> page_shift : 2 * pages_per_chunk;
+    return &counter == &counts.populated_by_program ? medium_limit >> page_shift : std::size_t{2} * pages_per_chunk;
   });
   for (std::uint32_t page = first_page; page < first_page + length; ++page) {
     populated.turn();
