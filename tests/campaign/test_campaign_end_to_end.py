@@ -69,8 +69,8 @@ __attribute__((visibility("default"))) void free(void* block) {{ (void)block; }}
 
 
 def test_every_event_of_a_journal_becomes_a_sample(journal: Path, tmp_path: Path) -> None:
-    done = blockyard("replay", journal, "-a", "glibc,null", "-o", tmp_path / "r", "--repeats", 2, "--touch", "none,all")
-    assert done.returncode == 0, done.stderr
+    options = ("-a", "glibc,null", "--repeats", 2, "--touch", "none,all")
+    success(blockyard("replay", journal, *options, "-o", tmp_path / "r"))
     for run in json.loads((tmp_path / "r/campaign.json").read_text())["runs"]:
         folder = tmp_path / "r/runs" / run["id"]
         if run["untimed"]:
@@ -86,8 +86,8 @@ def test_a_journals_call_stacks_are_kept_beside_its_runs(journal: Path, tmp_path
     for number in range(50):
         stacked.allocate(100, 0x1000 + number, 1_000 + 20_000 * number, stacked.stack("main", "load()"))
     path = stacked.write(tmp_path / "stacked.txt")
-    done = blockyard("replay", path, journal, "-a", "null", "-o", tmp_path / "r", "--repeats", 1, "--to", "0.0005")
-    assert done.returncode == 0, done.stderr
+    options = ("-a", "null", "--repeats", 1, "--to", "0.0005")
+    success(blockyard("replay", path, journal, *options, "-o", tmp_path / "r"))
     facts = {one["name"]: one for one in json.loads((tmp_path / "r/campaign.json").read_text())["journals"]}
     assert facts["stacked"]["stacks"] and not facts["tiny"]["stacks"]
     kept = Sites(tmp_path / "r/runs/stacked/sites.bys")
@@ -155,19 +155,8 @@ def test_a_line_that_does_not_parse_is_named_and_nothing_is_left_behind(tmp_path
 
 def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path) -> None:
     for number in (1, 2):
-        done = blockyard(
-            "replay",
-            journal,
-            "-a",
-            "glibc,null",
-            "--repeats",
-            2,
-            "--shard",
-            f"{number}/2",
-            "-o",
-            tmp_path / f"share{number}",
-        )
-        assert done.returncode == 0, done.stderr
+        options = ("-a", "glibc,null", "--repeats", 2, "--shard", f"{number}/2")
+        success(blockyard("replay", journal, *options, "-o", tmp_path / f"share{number}"))
     success(blockyard("merge", "-o", tmp_path / "whole", tmp_path / "share1", tmp_path / "share2"))
     done = success(blockyard("report", tmp_path / "whole", "--no-pictures", "--no-samples-parquet"))
     assert "2 repeats" in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from campaign_lab import Lab
-from the_command import refusal, sentence
+from the_command import refusal, sentence, success
 
 
 @pytest.fixture
@@ -15,10 +15,8 @@ def shares(lab: Lab) -> list[Path]:
     """Two shares of one campaign."""
     journal = lab.journal("game.txt")
     for number in (1, 2):
-        done = lab.replay(
-            journal, "-a", "glibc,null", "--repeats", 4, "--shard", f"{number}/2", output=f"share{number}"
-        )
-        assert done.returncode == 0, done.stderr
+        options = ("-a", "glibc,null", "--repeats", 4, "--shard", f"{number}/2")
+        success(lab.replay(journal, *options, output=f"share{number}"))
     return [lab.folder / "share1", lab.folder / "share2"]
 
 
@@ -27,8 +25,7 @@ def rewrite(path: Path, **changes: object) -> None:
 
 
 def test_shares_joined_hold_every_run_of_the_campaign(lab: Lab, shares: list[Path]) -> None:
-    done = lab.blockyard("merge", "-o", "whole", *shares)
-    assert done.returncode == 0, done.stderr
+    done = success(lab.blockyard("merge", "-o", "whole", *shares))
     assert "8 of 8 runs joined" in done.stdout
     planned = json.loads((lab.folder / "whole/campaign.json").read_text())["runs"]
     assert lab.runs("whole") == {run["id"] for run in planned}
@@ -51,8 +48,7 @@ def test_traced_runs_are_shared_and_joined_like_the_others(lab: Lab) -> None:
             journal, "-a", "glibc,null", "--repeats", 1, "--trace", "--shard", f"{number}/2", output=f"share{number}"
         )
     assert not lab.runs("share1") & lab.runs("share2")
-    done = lab.blockyard("merge", "-o", "whole", "share1", "share2")
-    assert done.returncode == 0, done.stderr
+    success(lab.blockyard("merge", "-o", "whole", "share1", "share2"))
     assert {f"game/{name}/1x-page/{run}" for name in ("glibc", "null") for run in ("1", "trace")} == lab.runs("whole")
 
 
@@ -63,8 +59,7 @@ def test_the_result_says_which_machine_ran_which_share(lab: Lab, shares: list[Pa
 
 
 def test_a_missing_share_is_said(lab: Lab, shares: list[Path]) -> None:
-    done = lab.blockyard("merge", "-o", "whole", shares[0])
-    assert done.returncode == 0
+    done = success(lab.blockyard("merge", "-o", "whole", shares[0]))
     assert "4 runs are in none of the shares" in done.stderr
 
 
@@ -92,8 +87,8 @@ def test_shares_of_different_campaigns_are_refused_with_what_differs(
 
 
 def test_a_run_that_two_shares_have_is_refused(lab: Lab, shares: list[Path]) -> None:
-    done = lab.replay(lab.folder / "game.txt", "-a", "glibc,null", "--repeats", 4, "--shard", "1/2", output="again")
-    assert done.returncode == 0
+    options = ("-a", "glibc,null", "--repeats", 4, "--shard", "1/2")
+    success(lab.replay(lab.folder / "game.txt", *options, output="again"))
     assert "leave one of them out" in refusal(lab.blockyard("merge", "-o", "whole", shares[0], lab.folder / "again"))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from campaign_lab import Lab
 from slurm_lab import NODES, Slurm, wait_for
-from the_command import refusal
+from the_command import refusal, success
 
 from blockyard.campaign.slurm import Job
 
@@ -94,8 +94,7 @@ def test_twelve_runs_in_two_arrays_end_as_the_folder_of_a_local_run(cluster: Clu
     said = json.loads(cluster.blockyard("status", "results", "--json", PATH="/nothing/of/slurm").stdout)
     assert said["whole"] and said["runs"] == said["of"] == 12
     assert lab.runs() == everything(6) and sorted(set(cluster.nodes())) == ["n1", "n2"]
-    local = lab.replay(cluster.journal, "-a", "glibc,null", "--repeats", 6, output="local")
-    assert local.returncode == 0, local.stderr
+    success(lab.replay(cluster.journal, "-a", "glibc,null", "--repeats", 6, output="local"))
     here, there = (json.loads((lab.folder / name / "campaign.json").read_text()) for name in ("local", "results"))
     assert {**here, "created_at": ""} == {**there, "created_at": ""}
     assert "runs measured" in lab.replay("--resume", output="results").stdout

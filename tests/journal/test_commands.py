@@ -229,14 +229,10 @@ class TestCutOfADamagedJournal:
         with self.text(long).open("rb") as whole:
             assert whole.read(len(saved)) == saved
 
-    def test_in_the_footer(self, long, tmp_path):
-        self.damaged(long, long.stat().st_size - 40)
-        expect_sentence(tool("cut", "bad.byj", "-o", "saved.byj", cwd=tmp_path), "damaged", "is in saved.byj")
-        assert filecmp.cmp(self.text(tmp_path / "saved.byj"), self.text(long), shallow=False)
-
-    def test_in_the_tail(self, long, tmp_path):
-        self.damaged(long, long.stat().st_size - 16)
-        expect_sentence(tool("cut", "bad.byj", "-o", "saved.byj", cwd=tmp_path), "tail", "is in saved.byj")
+    @pytest.mark.parametrize("from_end, words", [(40, "damaged"), (16, "tail")])
+    def test_in_the_footer_or_the_tail(self, long, tmp_path, from_end, words):
+        self.damaged(long, long.stat().st_size - from_end)
+        expect_sentence(tool("cut", "bad.byj", "-o", "saved.byj", cwd=tmp_path), words, "is in saved.byj")
         assert filecmp.cmp(self.text(tmp_path / "saved.byj"), self.text(long), shallow=False)
 
     def test_behind_the_stretch_it_is_no_error(self, long, tmp_path):

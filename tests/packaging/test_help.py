@@ -7,9 +7,7 @@ from the_command import ROOT, blockyard, success
 
 
 def blockyard_help(*verb: str) -> str:
-    done = blockyard(*verb, "--help")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return success(blockyard(*verb, "--help")).stdout
 
 
 def verbs() -> set[str]:
