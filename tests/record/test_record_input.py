@@ -205,7 +205,6 @@ def test_wrong_options_are_refused(tmp_path, options, word):
         ("--after 1 --wait", "--after can't be combined"),
         ("--no-stacks --stack-depth 5", "give one of them"),
         ("--no-stacks --verify-stacks", "leaves nothing to verify"),
-        ("--asleep --pid 1", "give either a program to start"),
     ],
 )
 def test_options_that_contradict_one_another_are_refused(tmp_path, options, words):
