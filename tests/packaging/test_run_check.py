@@ -89,6 +89,14 @@ def test_a_signal_ends_what_is_at_work_wherever_it_writes(tree: Tree, number: si
     assert tree.child_is_gone()
 
 
+def test_a_signal_ends_what_is_only_being_started(tree: Tree) -> None:
+    tree.program("scripts/build", ENDLESS.replace("/sh\n", "/sh\nkill -INT $PPID\n"))
+    for _ in range(5):
+        assert tree.start(limit=100).wait(timeout=30) == 130
+        if (tree.root / "began").exists():
+            assert tree.child_is_gone()
+
+
 def test_a_second_interrupt_ends_what_ignores_the_first(tree: Tree) -> None:
     tree.program("scripts/build", ENDLESS.replace("/sh\n", "/sh\ntrap '' INT\n"))
     running = tree.start_and_wait()
