@@ -164,8 +164,10 @@ std::string CompileUnit::scope_text(Dwarf_Die* entry) const {
     if (scopes_[scope].function.addr == nullptr) continue;
     // A class of a function: the function's name has the scopes around it.
     Dwarf_Die function = scopes_[scope].function;
-    const std::string name = name_of(&function);
-    return name + (name.ends_with(')') || name.ends_with(" const") ? "::" : "()::") + text;
+    std::string name = name_of(&function);
+    name += name.ends_with(')') || name.ends_with(" const") ? "::" : "()::";
+    name += text;
+    return name;
   }
   return text;
 }
@@ -182,7 +184,7 @@ std::string CompileUnit::qualified(Dwarf_Die* die) const {
 std::string CompileUnit::name_of(Dwarf_Die* die) const {
   const char* linkage = text_of(die, DW_AT_linkage_name);
   if (linkage == nullptr) linkage = text_of(die, DW_AT_MIPS_linkage_name);
-  const std::string of_symbol = linkage == nullptr ? std::string() : demangle(linkage);
+  std::string of_symbol = linkage == nullptr ? std::string() : demangle(linkage);
   // What the demangler of this build does not know, the tree does.
   const bool is_mangled = of_symbol.empty() || of_symbol == linkage;
   if (!is_mangled && language_ != DW_LANG_Rust) return of_symbol;

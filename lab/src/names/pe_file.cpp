@@ -13,8 +13,6 @@
 #include <optional>
 #include <sstream>
 
-extern char** environ;
-
 namespace blockyard::names {
 namespace {
 
@@ -75,8 +73,9 @@ std::string hexadecimal(T value) {
 std::optional<std::string> debug_id(PeFile& file, std::uint64_t headers) {
   constexpr std::uint32_t codeview = 2;
   constexpr std::uint32_t rsds = 0x53445352;
-  const auto address = file.at<std::uint32_t>(headers + 24 + 112 + 8 * 6);
-  const auto bytes = file.at<std::uint32_t>(headers + 24 + 112 + 8 * 6 + 4);
+  constexpr std::uint64_t seventh_directory = 24 + 112 + 8 * 6;
+  const auto address = file.at<std::uint32_t>(headers + seventh_directory);
+  const auto bytes = file.at<std::uint32_t>(headers + seventh_directory + 4);
   const auto directory = address && *address != 0 ? file.offset_of(headers, *address) : std::nullopt;
   if (!directory || !bytes) return std::nullopt;
   for (std::uint64_t entry = *directory; entry + 28 <= *directory + *bytes; entry += 28) {
@@ -109,6 +108,7 @@ std::optional<std::string> output_of(const std::vector<std::string>& command, co
   posix_spawn_file_actions_adddup2(&actions, fileno(given.get()), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t child = -1;

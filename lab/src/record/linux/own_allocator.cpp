@@ -111,7 +111,8 @@ const void* redirect_own(char (&name)[64], const FoundSymbol& first, bool is_in_
   const void* inside = nullptr;
   if (is_in_front) {
     if (first.object[0] == '\0') {
-      std::strcpy(name, ".");
+      name[0] = '.';
+      name[1] = '\0';
     } else {
       file_name_of(first.object, name, sizeof name);
     }

@@ -206,7 +206,7 @@ bool program_is_sanitized() {
   const link_map* const program = _r_debug.r_map;
   if (program == nullptr) return false;
   const Tables tables = tables_of(program->l_addr, program->l_ld);
-  for (std::size_t at = 0; at + sizeof mark <= tables.strings_bytes; ++at) {
+  for (std::size_t at = 0; tables.strings != nullptr && at + sizeof mark <= tables.strings_bytes; ++at) {
     if (tables.strings[at] == '_' && same_text(tables.strings + at, mark)) return true;
   }
   return false;
