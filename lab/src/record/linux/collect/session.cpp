@@ -19,7 +19,7 @@ namespace blockyard::record {
 namespace {
 
 std::string now_and_age(pid_t pid) {
-  const std::string now = "at " + journal::utc_now();
+  std::string now = "at " + journal::utc_now();
   const std::optional<std::uint64_t> age = age_seconds(pid);
   if (!age) return now;
   const auto [unit, name] = *age < 120    ? std::pair(1, " s")
