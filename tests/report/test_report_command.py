@@ -81,6 +81,8 @@ def test_failed_and_missing_allocators_are_listed_with_their_reasons(tmp_path: P
     found = facts(report("results", "--json", *QUICK))
     assert found["warnings"] == ["bad failed in 1 of 1 runs: it crashed (SIGSEGV)"]
     assert found["notes"] == ["scudo is missing: libscudo.so is not installed"]
+    said = " ".join(report("results", *QUICK).stdout.split())
+    assert all(f"! {words}" in said for words in found["warnings"] + found["notes"])
 
 
 def unfinished(folder: Path) -> None:
