@@ -12,6 +12,7 @@ constinit Atomic<int> held_off{0};              // calls for which there must be
 constinit Atomic<int> process{0};               // whose threads they are
 constinit Atomic<std::uint64_t> not_before{0};  // ns
 constinit Atomic<bool> in_sandbox{false};
+constinit Atomic<int> vfork_child{0};   // the last that entered a sandbox
 constinit bool ended_for_fork = false;  // one fork at a time, under the C library's lock or on the only thread
 
 }  // namespace
@@ -84,9 +85,13 @@ void BackgroundWork::enter_sandbox() {
     return;  // it may not ask for more
   }
   // A vfork child's is not its parent's, whose memory this is. Who calls clone() itself has a copy.
-  const int owner = process.load(std::memory_order_relaxed);
-  if (owner != 0 && owner != process_id() && shares_memory_with(owner)) {
-    return;
+  // That child's first sandbox may end it when it asks once more whose memory it has.
+  if (const int owner = process.load(std::memory_order_relaxed); owner != 0) {
+    const int self = process_id();
+    if (self != owner && (self == vfork_child.load(std::memory_order_relaxed) || shares_memory_with(owner))) {
+      vfork_child.store(self, std::memory_order_relaxed);
+      return;
+    }
   }
   in_sandbox.store(true, std::memory_order_relaxed);
   if (is_alone() && end_all()) {

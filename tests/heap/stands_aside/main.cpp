@@ -4,14 +4,19 @@
 // child is not the process: a janitor that it starts ends with it. And the janitor runs where the process may run, not
 // where the thread that started it is pinned.
 #include <dirent.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <thread>
 
 #include "behaviour.hpp"
@@ -90,9 +95,19 @@ void require_that_a_vfork_child_leaves_the_janitor() {
 }
 
 void require_that_a_vfork_childs_sandbox_is_its_own() {
+  sock_filter ends_who_compares_processes[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kcmp, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(ends_who_compares_processes), ends_who_compares_processes};
   const pid_t child = vfork();
   if (child == 0) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    for (int filter = 0; filter < 2; ++filter) {
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+    }
     _exit(0);
   }
   int status = -1;
