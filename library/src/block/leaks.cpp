@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/once.hpp"
 #include "base/process.hpp"
 #include "base/say.hpp"
 #include "block/pool.hpp"
@@ -95,8 +96,8 @@ __attribute__((destructor)) void report_at_exit() {
 }  // namespace
 
 int leaks_wanted() {
-  static const int wanted = static_cast<int>(base::read_number("BLOCKYARD_LEAKS", 0, 2).value_or(0));
-  return wanted;
+  static constinit base::Once<int> wanted;
+  return wanted.get([] { return static_cast<int>(base::read_number("BLOCKYARD_LEAKS", 0, 2).value_or(0)); });
 }
 
 void pool_set_name(Pool* pool, const char* name) {

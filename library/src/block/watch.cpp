@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include "base/once.hpp"
 #include "base/pages.hpp"
 #include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
@@ -85,8 +86,8 @@ constinit base::Mutex watched_lock;
 class Watch : public checks::Quarantine<void*> {};
 
 bool process_is_watched() {
-  static const bool watched = checks::is_watched() || leaks_wanted() != 0;
-  return watched;
+  static constinit base::Once<bool> watched;
+  return watched.get([] { return checks::is_watched() || leaks_wanted() != 0; });
 }
 
 void watch_fail_after(long more) { fail_countdown.store(more, std::memory_order_relaxed); }

@@ -23,9 +23,10 @@ bool are_on() {
 #if BLOCKYARD_CHECKED
   return true;
 #else
-  static const bool on =
-      RUNNING_ON_VALGRIND != 0 || under_address_sanitizer() || base::read_number("BLOCKYARD_CHECKS", 0, 1) == 1;
-  return on;
+  static constinit base::Once<bool> on;
+  return on.get([] {
+    return RUNNING_ON_VALGRIND != 0 || under_address_sanitizer() || base::read_number("BLOCKYARD_CHECKS", 0, 1) == 1;
+  });
 #endif
 }
 
@@ -73,8 +74,8 @@ void check_untouched(const void* memory, std::size_t bytes) {
 
 const base::Observer* listener() {
 #if BLOCKYARD_OBSERVED
-  static const base::Observer* const observer = base::block_observer();
-  return observer;
+  static constinit base::Once<const base::Observer*> observer;
+  return observer.get(base::block_observer);
 #else
   return nullptr;
 #endif

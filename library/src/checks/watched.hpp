@@ -14,6 +14,7 @@
 #include <cstddef>
 
 #include "base/observer.hpp"
+#include "base/once.hpp"
 
 namespace blockyard::checks {
 
@@ -45,8 +46,8 @@ void check_untouched(const void* memory, std::size_t bytes);
 /// The recorder that listens to blocks, or nullptr.
 const base::Observer* listener();
 inline bool is_watched() {
-  static const bool watched = are_on() || listener() != nullptr;
-  return watched;
+  static constinit base::Once<bool> watched;
+  return watched.get([] { return are_on() || listener() != nullptr; });
 }
 
 /// Report a block to the recorder, if one listens.

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "base/once.hpp"
 #include "base/process.hpp"
 #include "blockyard/detail/visibility.h"
 
@@ -37,8 +38,8 @@ const Observer* observer() {
 }
 
 const Observer* block_observer() {
-  static const bool left_out = read_number("BLOCKYARD_OBSERVED", 0, 1) == 0;
-  return left_out ? nullptr : observer();
+  static constinit Once<bool> left_out;
+  return left_out.get([] { return read_number("BLOCKYARD_OBSERVED", 0, 1) == 0; }) ? nullptr : observer();
 }
 
 }  // namespace blockyard::base
