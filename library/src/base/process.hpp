@@ -11,7 +11,7 @@ namespace blockyard::base {
 int process_id();
 /// Whether the process with that number has this one's memory, as a vfork child's parent does; false where the system
 /// does not say. Two system calls.
-bool shares_memory_with(int process);
+bool shares_memory_with(int id);
 
 /// The calling thread's number, as debuggers show it. A system call.
 int thread_id();

@@ -51,9 +51,9 @@ void on_fault(int number, siginfo_t* facts, void* context) {
 
 int process_id() { return static_cast<int>(syscall(SYS_getpid)); }
 
-bool shares_memory_with(int process) {
+bool shares_memory_with(int id) {
   const KeptErrno kept;
-  return syscall(SYS_kcmp, process_id(), process, KCMP_VM, 0, 0) == 0;
+  return syscall(SYS_kcmp, process_id(), id, KCMP_VM, 0, 0) == 0;
 }
 
 int thread_id() { return static_cast<int>(syscall(SYS_gettid)); }

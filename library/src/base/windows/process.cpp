@@ -33,7 +33,7 @@ LONG CALLBACK on_exception(EXCEPTION_POINTERS* facts) {
 
 int process_id() { return static_cast<int>(GetCurrentProcessId()); }
 
-bool shares_memory_with(int process) { return process == process_id(); }
+bool shares_memory_with(int id) { return id == process_id(); }
 int thread_id() { return static_cast<int>(GetCurrentThreadId()); }
 bool thread_has_ended(int id) {
   const KeptErrors kept;
