@@ -84,8 +84,8 @@ void BackgroundWork::enter_sandbox() {
   if (is_in_sandbox()) {
     return;  // it may not ask for more
   }
-  // A vfork child's is not its parent's, whose memory this is. Who calls clone() itself has a copy.
-  // That child's first sandbox may end it when it asks once more whose memory it has.
+  // A vfork child's sandbox is not its parent's, whose memory this is; a child by a bare clone() has a copy. Each child
+  // asks once whose memory it has: its first sandbox may forbid the question.
   if (const int owner = process.load(std::memory_order_relaxed); owner != 0) {
     const int self = process_id();
     if (self != owner && (self == vfork_child.load(std::memory_order_relaxed) || shares_memory_with(owner))) {

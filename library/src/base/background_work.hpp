@@ -46,7 +46,7 @@ class BackgroundWork {
   static void resume_all();
 
   /// The program is about to forbid itself system calls: from now on none is started, and where the program has one
-  /// thread, to which alone the sandbox would apply, those that run end.
+  /// thread, to which alone the sandbox would apply, those that run end. A vfork child changes nothing of its parent's.
   static void enter_sandbox();
   static bool is_in_sandbox();
 
