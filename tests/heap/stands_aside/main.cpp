@@ -5,6 +5,7 @@
 // where the thread that started it is pinned.
 #include <dirent.h>
 #include <linux/filter.h>
+#include <linux/kcmp.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -95,6 +96,10 @@ void require_that_a_vfork_child_leaves_the_janitor() {
 }
 
 void require_that_a_vfork_childs_sandbox_is_its_own() {
+  if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0, 0) != 0) {  // as in some containers
+    std::puts("NOT RUN: a vfork child's sandbox: the system does not say who shares memory");
+    return;
+  }
   sock_filter ends_who_compares_processes[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kcmp, 0, 1),
